@@ -27,7 +27,7 @@ int UsableDeviceCount(std::string* why_none) {
   if (error == cudaSuccess && count > 0) {
     return count;
   }
-  static_cast<void>(cudaGetLastError());  // else the next launch would report this error as its own
+  static_cast<void>(cudaGetLastError());  // a launch elsewhere must not find this error and report it as its own
   if (why_none != nullptr) {
     *why_none = error == cudaSuccess ? "no CUDA device is visible" : cudaGetErrorString(error);
   }
