@@ -1,0 +1,109 @@
+#include "kernels/core/operator.h"
+
+#include <optional>
+#include <string_view>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/core/status_macros.h"
+
+namespace kernelwire {
+namespace {
+
+/// "FP16, BF16 or FP32".
+std::string Alternatives(const DataTypeSet& types) {
+  std::string text = types.ToString();
+  const std::size_t last_comma = text.rfind(", ");
+  if (last_comma != std::string::npos) {
+    text.replace(last_comma, 2, " or ");
+  }
+  return text;
+}
+
+absl::Status CheckShape(const TensorSpec& spec, const TensorDesc& desc) {
+  for (const std::int64_t extent : desc.shape) {
+    if (extent < 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("input '", spec.name, "': expected extents of at least 0, got shape ", desc.shape.ToString()));
+    }
+  }
+  if (!desc.ByteSize().has_value()) {
+    return absl::InvalidArgumentError(absl::StrCat("input '", spec.name,
+                                                   "': expected a shape whose bytes can be counted in 63 bits, got ",
+                                                   NameOf(desc.dtype), " ", desc.shape.ToString()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckInput(const TensorSpec& spec, const std::optional<TensorDesc>& desc) {
+  if (!desc.has_value()) {
+    if (spec.optional) {
+      return absl::OkStatus();
+    }
+    return absl::InvalidArgumentError(absl::StrCat("input '", spec.name, "': required (a tensor of ",
+                                                   Alternatives(spec.dtypes), "), but it was not given"));
+  }
+  if (!spec.dtypes.Contains(desc->dtype)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("input '", spec.name, "': expected ", Alternatives(spec.dtypes), ", got ", NameOf(desc->dtype)));
+  }
+  return CheckShape(spec, *desc);
+}
+
+absl::Status CheckInputs(const OperatorSpec& spec, const PlanRequest& request) {
+  for (std::size_t i = 0; i < request.inputs.size(); ++i) {
+    if (i < spec.inputs.size()) {
+      KERNELWIRE_RETURN_IF_ERROR(CheckInput(spec.inputs[i], request.inputs[i]));
+    } else if (request.inputs[i].has_value()) {
+      return absl::InvalidArgumentError(absl::StrCat("operator '", spec.name, "': expected at most ",
+                                                     spec.inputs.size(), " inputs, got one at position ", i));
+    }
+  }
+  return absl::OkStatus();
+}
+
+/// The outputs that a request gets which lists none.
+std::uint32_t DefaultOutputs(const OperatorSpec& spec) {
+  std::uint32_t wanted = 0;
+  for (std::size_t i = 0; i < spec.outputs.size(); ++i) {
+    wanted |= spec.outputs[i].optional ? 0u : 1u << i;
+  }
+  return wanted;
+}
+
+/// FNV-1a over the name: stable, and equal for copies of one operator.
+std::uint64_t Identity(std::string_view name) {
+  std::uint64_t hash = 0xcbf29ce484222325u;
+  for (const char c : name) {
+    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  }
+  return hash;
+}
+
+}  // namespace
+
+void InlineExecutor::ParallelFor(std::int64_t count, std::int64_t /*grain*/,
+                                 const std::function<void(std::int64_t, std::int64_t)>& body) {
+  if (count > 0) {
+    body(0, count);
+  }
+}
+
+absl::StatusOr<Plan> PlanRequestFor(const Operator& op, const PlanRequest& request) {
+  KERNELWIRE_RETURN_IF_ERROR(CheckInputs(op.spec, request));
+  const std::uint32_t known_outputs = (1u << op.spec.outputs.size()) - 1u;
+  if ((request.wanted_outputs & ~known_outputs) != 0) {
+    return absl::InvalidArgumentError(absl::StrCat("operator '", op.spec.name, "': expected outputs among its ",
+                                                   op.spec.outputs.size(), ", got the mask ", request.wanted_outputs));
+  }
+  const Attributes none;
+  PlanRequest complete = request;
+  complete.attributes = request.attributes != nullptr ? request.attributes : &none;
+  if (complete.wanted_outputs == 0) {
+    complete.wanted_outputs = DefaultOutputs(op.spec);
+  }
+  KERNELWIRE_ASSIGN_OR_RETURN(Plan plan, op.plan(complete));
+  plan.key.Prepend(Identity(op.spec.name));
+  return plan;
+}
+
+}  // namespace kernelwire
