@@ -1,0 +1,87 @@
+// The result of checking one request against its operator: everything that batching and execution need to know,
+// without a word about tensors' contents.
+#ifndef KERNELWIRE_KERNELS_CORE_PLAN_H_
+#define KERNELWIRE_KERNELS_CORE_PLAN_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <type_traits>
+
+#include "kernels/core/segment.h"
+#include "kernels/core/tensor.h"
+
+namespace kernelwire {
+
+class Attributes;  // attributes.h is too heavy for what device code reads
+
+/// What must be equal for requests to share a launch: operator, types, row width, attributes. Operators append every
+/// number that their kernel takes as one value for the whole launch.
+class BatchKey {
+ public:
+  static constexpr std::size_t kWords = 14;
+
+  /// Requires: at most kWords words (checked in every build); a plan function has kWords - 1, since PlanRequestFor puts
+  /// the operator's identity in front.
+  void Append(std::uint64_t word);
+  void AppendDouble(double value);  // by bits
+  void Prepend(std::uint64_t word);
+  std::size_t Hash() const;
+  friend bool operator==(const BatchKey& a, const BatchKey& b) { return a.words_ == b.words_ && a.size_ == b.size_; }
+
+ private:
+  std::array<std::uint64_t, kWords> words_{};
+  std::size_t size_ = 0;
+};
+
+/// What a request asks for: its inputs in the spec's order (nullopt: left out), its attributes, and which outputs it
+/// wants (bit i = output i of the spec; none: the spec's defaults). `Plan` functions may rely on types and names having
+/// been checked against the spec, on every shape having a countable size, on required inputs being there, on
+/// `attributes` not being null and on `wanted_outputs` not being 0.
+struct PlanRequest {
+  std::array<std::optional<TensorDesc>, kMaxInputs> inputs;
+  const Attributes* attributes = nullptr;
+  std::uint32_t wanted_outputs = 0;
+};
+
+/// One output of a planned request. `desc` is the largest it can get: its bytes are reserved before the launch;
+/// an operator's `finish` may shrink it afterwards (kept boxes of NMS).
+struct OutputPlan {
+  bool wanted = false;
+  TensorDesc desc;
+  std::size_t bytes = 0;
+};
+
+struct Plan {
+  static constexpr std::size_t kMaxParamBytes = 128;
+
+  BatchKey key;
+  std::int64_t rows = 0;                        // see Segment::rows; 0 = nothing to compute
+  std::array<std::int64_t, 4> extents{};        // see Segment::extents
+  std::array<OutputPlan, kMaxOutputs> outputs;  // in the spec's order
+  std::size_t workspace_bytes = 0;              // scratch of this request, on the device; a multiple of 256
+  std::int64_t work_bytes = 0;  // estimate of bytes touched: decides inline or worker, and the retry hint
+
+  /// The operator's own values for the whole launch; equal for equal keys. T is plain data.
+  template <typename T>
+  void SetParams(const T& value) {
+    static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= kMaxParamBytes);
+    std::memcpy(params_.data(), &value, sizeof(T));
+  }
+  template <typename T>
+  T Params() const {
+    static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= kMaxParamBytes);
+    T value;
+    std::memcpy(&value, params_.data(), sizeof(T));
+    return value;
+  }
+
+ private:
+  alignas(16) std::array<std::byte, kMaxParamBytes> params_{};
+};
+
+}  // namespace kernelwire
+
+#endif  // KERNELWIRE_KERNELS_CORE_PLAN_H_

@@ -1,0 +1,61 @@
+// Cases: shapes, types and special values of an operator, with an oracle in f64. One list feeds the battery, the
+// benchmark and the end-to-end test.
+#ifndef KERNELWIRE_KERNELS_TESTING_CASE_H_
+#define KERNELWIRE_KERNELS_TESTING_CASE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kernels/core/operator.h"
+
+namespace kernelwire::testing {
+
+/// A tensor that owns its bytes.
+struct HostTensor {
+  TensorDesc desc;  // dtype == kInvalid: absent
+  std::vector<std::byte> bytes;
+
+  bool present() const { return desc.dtype != DataType::kInvalid; }
+};
+
+/// How an output is held against the oracle.
+enum class Agreement : std::uint8_t {
+  kExact,    // integers, indices: equal; floats: equal values, NaN equal to NaN
+  kRounded,  // floats: the bounds of the contract (tolerance.h), per row of `row_width`
+};
+
+/// What the oracle says an output is. Values in f64, row-major, of the final shape.
+struct ExpectedOutput {
+  bool wanted = false;
+  TensorDesc desc;  // final dtype and shape
+  std::vector<double> values;
+  Agreement agreement = Agreement::kExact;
+  std::int64_t row_width = 1;  // elements that share one magnitude in the tolerance
+};
+
+/// One request to try. Inputs in the spec's order.
+struct OperatorCase {
+  std::string name;  // composed from its parameters: letters, digits and underscores
+  std::vector<HostTensor> inputs;
+  std::vector<std::pair<std::string, AttributeValue>> attributes;
+  std::uint32_t wanted_outputs = 0;  // 0: the defaults of the spec
+  bool benchmark = false;            // also timed
+};
+
+/// What an operator's folder offers to tests: <op>_cases.cc defines `OperatorCases <Function>Cases()`.
+struct OperatorCases {
+  std::string name;                 // the operator's
+  std::vector<OperatorCase> cases;  // a few dozen, small (milliseconds each), edge cases among them
+  /// The right answer, in f64, by the plainest code that is right.
+  std::vector<ExpectedOutput> (*oracle)(const OperatorCase& test_case) = nullptr;
+};
+
+/// Of all operators, in the order of operators.def.
+const std::vector<OperatorCases>& AllOperatorCases();
+
+}  // namespace kernelwire::testing
+
+#endif  // KERNELWIRE_KERNELS_TESTING_CASE_H_

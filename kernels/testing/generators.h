@@ -1,0 +1,37 @@
+// Seeded tensors for tests and benchmarks, and exact conversion between f64 and every element type.
+#ifndef KERNELWIRE_KERNELS_TESTING_GENERATORS_H_
+#define KERNELWIRE_KERNELS_TESTING_GENERATORS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "kernels/testing/case.h"
+
+namespace kernelwire::testing {
+
+/// One element, as f64, and back (round to nearest even, NaN kept; integers saturate). `index` counts elements.
+double ReadElement(DataType dtype, const void* data, std::int64_t index);
+void WriteElement(DataType dtype, void* data, std::int64_t index, double value);
+
+/// All elements as f64.
+std::vector<double> ToDoubles(const HostTensor& tensor);
+/// A tensor of `values`, each rounded once. Requires: as many values as the shape has elements.
+HostTensor FromDoubles(DataType dtype, const Shape& shape, const std::vector<double>& values);
+
+/// What the values look like.
+enum class Values : std::uint8_t {
+  kNormal,     // mean 0, deviation 1
+  kUniform,    // [0, 1)
+  kOutliers,   // normal, one in a hundred times 100
+  kLargeMean,  // mean 1e4, deviation 1e-2 (rounded to the type)
+  kTiny,       // around the smallest normal number: subnormals among them
+  kConstant,   // 3 everywhere
+  kZero,
+};
+
+/// Deterministic in (dtype, shape, values, seed) on every machine.
+HostTensor MakeTensor(DataType dtype, const Shape& shape, Values values, std::uint64_t seed);
+
+}  // namespace kernelwire::testing
+
+#endif  // KERNELWIRE_KERNELS_TESTING_GENERATORS_H_

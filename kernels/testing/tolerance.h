@@ -1,0 +1,20 @@
+// The one tolerance of the project: the bounds that the contract gives for floating-point results.
+#ifndef KERNELWIRE_KERNELS_TESTING_TOLERANCE_H_
+#define KERNELWIRE_KERNELS_TESTING_TOLERANCE_H_
+
+#include <string>
+
+#include "kernels/testing/case.h"
+
+namespace kernelwire::testing {
+
+/// Holds `actual` against `expected`. Returns "" when they agree, and otherwise one sentence with the first element
+/// that does not, both values and the bound.
+/// kRounded: FP16 and BF16 within 1 ulp of the rounded f64 value plus 2^-21 of the row's largest magnitude, and at
+/// least 95 % of a tensor of 200 elements or more the nearest value; FP32 within 4e-6 of (|y| + the row's largest |y|);
+/// FP64 within 1e-13 of the same. NaN matches NaN, infinities by sign.
+std::string Disagreement(const ExpectedOutput& expected, const HostTensor& actual);
+
+}  // namespace kernelwire::testing
+
+#endif  // KERNELWIRE_KERNELS_TESTING_TOLERANCE_H_

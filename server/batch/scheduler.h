@@ -1,0 +1,149 @@
+// The scheduler: admits requests, packs them into batches by key, and gives batches to lanes. Pure: no gRPC, no CUDA,
+// no thread of its own, no clock but the one it is given.
+//
+// Policy. A request joins the open batch of its key, or opens one if the device's pool has a slab; else it waits. A
+// batch is launched when a lane is free and its members' bytes are in place; while all lanes are busy it stays open and
+// gathers company. So an idle server never waits, and a busy one batches. `max_queue_delay` of a model makes its
+// batches wait that long for company even when a lane is free.
+//
+// Order. Batches go to lanes by the smallest rank of their members: rank = min(deadline, arrival + 1 s) + 100 ms for
+// each priority level below the first (0, the default, counts as level 11). So earlier deadlines go first, then older
+// requests, priority is worth waiting time, and everybody's turn comes.
+//
+// Invariants, all under one mutex: (1) a request is in exactly one place: waiting list, a batch, or ended; (2) a slab
+// is held by one batch at most; (3) a lane runs one batch at most; (4) Complete is called once for each submitted
+// request; (5) nothing is copied, computed or completed while the mutex is held.
+#ifndef KERNELWIRE_SERVER_BATCH_SCHEDULER_H_
+#define KERNELWIRE_SERVER_BATCH_SCHEDULER_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "server/batch/batch.h"
+#include "server/batch/clock.h"
+#include "server/batch/device.h"
+#include "server/batch/request.h"
+
+namespace kernelwire {
+
+struct SchedulerOptions {
+  std::int64_t max_outstanding_bytes = std::int64_t{1} << 30;  // inputs and outputs admitted, replies still unread
+  std::int64_t max_outstanding_requests = 16384;
+  std::size_t batch_slab_bytes = std::size_t{1} << 20;  // slab of a new batch, unless one request needs more
+  std::size_t max_batch_requests = 1024;
+  std::int64_t max_batch_rows = std::int64_t{1} << 31;
+  std::size_t max_reply_bytes = std::size_t{1} << 30;
+  std::vector<Nanos> max_queue_delay;  // by operator index; missing = 0
+};
+
+/// A look at the scheduler for metrics; the numbers belong together.
+struct SchedulerSnapshot {
+  struct PerDevice {
+    std::int64_t waiting_requests = 0;  // admitted, no slab yet
+    std::int64_t pending_batches = 0;   // open or sealed, no lane yet
+    int lanes_busy = 0;
+    int lanes = 0;
+    bool lost = false;
+  };
+  std::int64_t outstanding_bytes = 0;
+  std::int64_t outstanding_requests = 0;
+  std::vector<PerDevice> devices;
+};
+
+class Scheduler {
+ public:
+  /// `devices` and `clock` outlive the scheduler. `batch_finished` is told of every batch that ran (metrics), without a
+  /// lock held, before its members complete. `poll_wanted` is called, without a lock and from any thread, when Poll
+  /// should be called soon; it must not block.
+  Scheduler(const SchedulerOptions& options, const Clock* clock, std::vector<Device*> devices,
+            std::function<void(const Batch&)> batch_finished, std::function<void()> poll_wanted);
+  ~Scheduler();
+
+  /// Admits the request. Only if OK does the scheduler take it (and its share of the budgets); it may then already have
+  /// been completed when Submit returns. In the ordinary case this thread copies the bytes and starts the launch.
+  /// Errors: UNAVAILABLE (draining, device lost; with a hint), DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED (budget full: with
+  /// a hint; larger than any slab or reply may be: without).
+  absl::Status Submit(Request* request);
+
+  /// Goes on with a request after Request::Placed.
+  void ResumeStaging(Request* request);
+
+  /// The client went away: dropped if it is not running yet, otherwise its result is. Harmless after the end.
+  void Cancel(Request* request);
+
+  /// Gives back the request's share of the budgets: by the owner, once, when the reply has left or was dropped.
+  void ReleaseBudget(const Request& request);
+
+  /// What is due: expired requests, slabs that came back, queue delays. Returns when it wants to be called again at the
+  /// latest. One thread at a time.
+  Nanos Poll();
+
+  /// From now on Submit refuses. What is admitted goes on.
+  void Drain();
+  /// Ends everything that is not running with `status`, and refuses what comes for that device.
+  void FailDevice(std::size_t device, const absl::Status& status);
+
+  SchedulerSnapshot Snapshot() const;
+
+ private:
+  struct DeviceState {
+    Device* device = nullptr;
+    std::vector<int> free_lanes;
+    std::vector<Batch*> pending;  // open and sealed
+    absl::flat_hash_map<BatchKey, Batch*> open;
+    std::list<Request*> waiting;  // by rank
+    std::int64_t outstanding_bytes = 0;
+    bool lost = false;
+  };
+  struct Ending {  // to be completed once the lock is released
+    Request* request;
+    absl::Status status;
+  };
+
+  absl::Status Admit(Request* request, Nanos now);
+  std::uint32_t ChooseDevice() const;
+  bool Place(Request* request, Nanos now, bool may_pass_waiting);
+  void Stage(Request* request);
+  Batch* TakeReady(DeviceState& device, Nanos now, std::vector<Ending>* endings);
+  bool DropDead(Batch* batch, Nanos now, std::vector<Ending>* endings);
+  void Dispatch(Batch* batch);
+  void Finished(Batch* batch);
+  Batch* ReturnLane(Batch* batch, std::vector<Ending>* endings);
+  void CompleteMembers(Batch* batch);
+  void Recycle(Batch* batch);
+  void Seal(DeviceState& device, Batch* batch);
+  void RemovePending(DeviceState& device, Batch* batch);
+  void Leave(Request* request, absl::Status status, std::vector<Ending>* endings);
+  void CompleteAll(std::vector<Ending>* endings);
+  Batch* NewBatch();
+  std::int64_t RetryMilliseconds() const;
+
+  const SchedulerOptions options_;
+  const Clock* const clock_;
+  const std::function<void(const Batch&)> batch_finished_;
+  const std::function<void()> poll_wanted_;
+
+  mutable std::mutex mutex_;
+  std::vector<DeviceState> devices_;
+  std::vector<std::unique_ptr<Batch>> all_batches_;
+  std::vector<Batch*> spare_batches_;
+  bool draining_ = false;
+  Nanos next_expiry_ = kNever;        // lower bound of the deadlines that Poll has to look after
+  double nanos_per_byte_ = 0.1;       // smoothed: how fast outstanding bytes have been leaving
+  Nanos last_finish_ = 0;
+
+  std::atomic<std::int64_t> outstanding_bytes_{0};
+  std::atomic<std::int64_t> outstanding_requests_{0};
+};
+
+}  // namespace kernelwire
+
+#endif  // KERNELWIRE_SERVER_BATCH_SCHEDULER_H_

@@ -1,0 +1,31 @@
+// A finished request as the slices of a ModelInferResponse: a small header, and payloads that stay where they are.
+#ifndef KERNELWIRE_SERVER_CODEC_INFER_REPLY_H_
+#define KERNELWIRE_SERVER_CODEC_INFER_REPLY_H_
+
+#include <string>
+
+#include "grpcpp/support/byte_buffer.h"
+#include "server/batch/request.h"
+#include "server/codec/infer_message.h"
+
+namespace kernelwire {
+
+/// Payloads up to this many bytes are copied into the header's slice: that costs less than the reference count of a
+/// slice of their own, and gives the slab back at once.
+inline constexpr std::size_t kCopiedPayloadBytes = 8192;
+
+/// The reply to `request`: outputs in the order in which the client listed them, otherwise in the spec's. Larger
+/// payloads are slices over `completion.slab`, each holding a reference until gRPC lets go of it.
+/// Requires: completion.status is OK.
+grpc::ByteBuffer EncodeInferReply(const InferMessage& request, const Completion& completion);
+
+/// The same as an element of a ModelStreamInfer reply, and an error in that stream (its request's id is kept).
+grpc::ByteBuffer EncodeStreamReply(const InferMessage& request, const Completion& completion);
+grpc::ByteBuffer EncodeStreamError(const std::string& id, const absl::Status& status);
+
+/// The exact size that EncodeInferReply will have, from the planned (largest) outputs.
+std::size_t LargestReplyBytes(const InferMessage& request);
+
+}  // namespace kernelwire
+
+#endif  // KERNELWIRE_SERVER_CODEC_INFER_REPLY_H_

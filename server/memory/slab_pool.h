@@ -1,0 +1,100 @@
+// Slabs: blocks of staging memory, each with its counterpart on the device, out of one bounded region.
+//
+// The region is taken once, at start. A pool cuts it in halves (the buddy system: Knuth, The Art of Computer
+// Programming, 1, 2.5), so that a small batch holds a small block and one large request can have the whole region.
+// Nothing is ever allocated or paged in from elsewhere: an exhausted pool is ordinary overload, and visible as such.
+#ifndef KERNELWIRE_SERVER_MEMORY_SLAB_POOL_H_
+#define KERNELWIRE_SERVER_MEMORY_SLAB_POOL_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace kernelwire {
+
+/// Memory for a pool. `host` is aligned to 4096 bytes; `device` is the counterpart of the same size where kernels run
+/// (equal to `host` for the host device). Frees itself.
+class StagingRegion {
+ public:
+  virtual ~StagingRegion() = default;
+  std::byte* host() const { return host_; }
+  std::byte* device() const { return device_; }
+  std::size_t bytes() const { return bytes_; }
+
+ protected:
+  std::byte* host_ = nullptr;
+  std::byte* device_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+/// Ordinary memory, page-aligned, not yet touched. Null when the system has none.
+std::unique_ptr<StagingRegion> MakeHostRegion(std::size_t bytes);
+
+class SlabPool;
+
+/// A block that one batch holds. References: the batch, and every reply slice that points into it. Thread-safe.
+class Slab {
+ public:
+  std::byte* host() const { return host_; }
+  std::byte* device() const { return device_; }
+  std::size_t bytes() const { return bytes_; }
+  void AddReference() { references_.fetch_add(1, std::memory_order_relaxed); }
+  /// The last release gives the block back to the pool and calls the pool's listener. Any thread, gRPC's included.
+  void Release();
+
+ private:
+  friend class SlabPool;
+  SlabPool* pool_ = nullptr;
+  std::byte* host_ = nullptr;
+  std::byte* device_ = nullptr;
+  std::size_t bytes_ = 0;
+  std::uint32_t order_ = 0;
+  std::atomic<int> references_{0};
+};
+
+/// Thread-safe. Must outlive every slab that it gave out.
+class SlabPool {
+ public:
+  /// Requires: `smallest` is a power of two >= 4096. What does not fill whole powers of two of the region is left unused.
+  SlabPool(std::unique_ptr<StagingRegion> region, std::size_t smallest);
+  ~SlabPool();
+
+  /// A block of at least `bytes` with one reference, or null when none is free just now (or ever: see `largest`).
+  Slab* Take(std::size_t bytes);
+
+  /// The largest block that this pool can ever give.
+  std::size_t largest() const { return largest_; }
+  std::size_t total_bytes() const { return total_; }
+  std::size_t used_bytes() const { return used_.load(std::memory_order_relaxed); }
+
+  /// Called after a slab came back, from the releasing thread, without a lock held. It must not block and must not call
+  /// gRPC or CUDA. Set once, before the first Take.
+  void SetReleaseListener(std::function<void()> listener) { listener_ = std::move(listener); }
+
+ private:
+  friend class Slab;
+  void GiveBack(Slab* slab);
+  std::size_t BlockBytes(std::uint32_t order) const { return smallest_ << order; }
+
+  std::unique_ptr<StagingRegion> region_;
+  std::size_t smallest_;
+  std::size_t largest_ = 0;
+  std::size_t total_ = 0;
+  std::atomic<std::size_t> used_{0};
+  std::function<void()> listener_;
+
+  // Invariants: (1) every smallest block belongs to exactly one free or taken block; (2) two free buddies never stay
+  // apart; (3) slabs_[i] describes the block that begins at smallest block i.
+  std::mutex mutex_;
+  std::vector<std::vector<std::uint32_t>> free_;  // by order: first smallest block of each free block, used as a stack
+  std::vector<std::uint8_t> free_order_;          // by smallest block: order + 1 of the free block that begins there, or 0
+  std::unique_ptr<Slab[]> slabs_;
+};
+
+}  // namespace kernelwire
+
+#endif  // KERNELWIRE_SERVER_MEMORY_SLAB_POOL_H_
