@@ -11,7 +11,6 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "kernels/core/status_macros.h"
 
 namespace kernelwire {
 namespace {
@@ -149,67 +148,57 @@ std::optional<std::vector<Number>> ListOf(const AttributeValue& given) {
   return text->empty() ? std::vector<Number>() : ParseNumbers<Number>(*text);
 }
 
-bool HasRepeats(std::vector<std::int64_t> numbers) {
-  std::sort(numbers.begin(), numbers.end());
-  return std::adjacent_find(numbers.begin(), numbers.end()) != numbers.end();
+bool AcceptableIntList(const AttributeSpec& spec, const std::vector<std::int64_t>& list) {
+  std::vector<std::int64_t> sorted = list;
+  std::sort(sorted.begin(), sorted.end());
+  return std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end() &&
+         std::all_of(list.begin(), list.end(), [&](std::int64_t entry) { return AcceptableInt(spec, entry); });
+}
+
+bool AcceptableDoubleList(const AttributeSpec& spec, const std::vector<double>& list) {
+  const bool any_length = spec.length == 0 || list.empty();
+  return (any_length || list.size() == static_cast<std::size_t>(spec.length)) &&
+         std::all_of(list.begin(), list.end(), [&](double entry) { return AcceptableDouble(spec, entry); });
 }
 
 }  // namespace
 
-absl::StatusOr<Attributes::Value> Attributes::CheckValue(const AttributeSpec& spec, const AttributeValue& given) {
+bool Attributes::Accept(const AttributeSpec& spec, const AttributeValue& given, Value& accepted) {
   const bool* const flag = std::get_if<bool>(&given);
   const std::int64_t* const integer = std::get_if<std::int64_t>(&given);
+  const double* const number = std::get_if<double>(&given);
   const std::string* const text = std::get_if<std::string>(&given);
+  const auto accept = [&accepted](bool acceptable, auto&& value) {
+    if (acceptable) {
+      accepted = std::forward<decltype(value)>(value);
+    }
+    return acceptable;
+  };
   switch (spec.kind) {
     case AttributeKind::kBool:
-      if (flag != nullptr) {
-        return Value(*flag);
-      }
-      break;
+      return flag != nullptr && accept(true, *flag);
     case AttributeKind::kInt:
-      if (integer != nullptr && AcceptableInt(spec, *integer)) {
-        return Value(*integer);
-      }
-      break;
+      return integer != nullptr && accept(AcceptableInt(spec, *integer), *integer);
     case AttributeKind::kDouble: {
-      const double* const number = std::get_if<double>(&given);
-      const double value = number != nullptr ? *number : integer != nullptr ? static_cast<double>(*integer) : NAN;
-      if (AcceptableDouble(spec, value)) {
-        return Value(value);
-      }
-      break;
+      const double value = integer != nullptr ? static_cast<double>(*integer) : number != nullptr ? *number : NAN;
+      return accept(AcceptableDouble(spec, value), value);
     }
     case AttributeKind::kEnum:
     case AttributeKind::kTypeName:
-      if (text != nullptr && IsChoice(spec, *text)) {
-        return Value(*text);
-      }
-      break;
-    case AttributeKind::kIntList:
-      if (auto list = ListOf<std::int64_t>(given);
-          list.has_value() && !HasRepeats(*list) &&
-          std::all_of(list->begin(), list->end(), [&](std::int64_t entry) { return AcceptableInt(spec, entry); })) {
-        return Value(*std::move(list));
-      }
-      break;
-    case AttributeKind::kDoubleList:
-      if (auto list = ListOf<double>(given);
-          list.has_value() &&
-          (spec.length == 0 || list->empty() || list->size() == static_cast<std::size_t>(spec.length)) &&
-          std::all_of(list->begin(), list->end(), [&](double entry) { return AcceptableDouble(spec, entry); })) {
-        return Value(*std::move(list));
-      }
-      break;
+      return text != nullptr && accept(IsChoice(spec, *text), *text);
+    case AttributeKind::kIntList: {
+      auto list = ListOf<std::int64_t>(given);
+      return list.has_value() && accept(AcceptableIntList(spec, *list), *std::move(list));
+    }
+    case AttributeKind::kDoubleList: {
+      auto list = ListOf<double>(given);
+      return list.has_value() && accept(AcceptableDoubleList(spec, *list), *std::move(list));
+    }
     case AttributeKind::kIntOrChoice:
-      if (integer != nullptr && AcceptableInt(spec, *integer)) {
-        return Value(*integer);
-      }
-      if (text != nullptr && IsChoice(spec, *text)) {
-        return Value(*text);
-      }
-      break;
+      return (integer != nullptr && accept(AcceptableInt(spec, *integer), *integer)) ||
+             (text != nullptr && accept(IsChoice(spec, *text), *text));
   }
-  return Mismatch(spec, given);
+  return false;
 }
 
 absl::StatusOr<Attributes> Attributes::Parse(const std::vector<AttributeSpec>& specs,
@@ -220,17 +209,18 @@ absl::StatusOr<Attributes> Attributes::Parse(const std::vector<AttributeSpec>& s
     const auto named = [&name = name](const AttributeSpec& spec) { return spec.name == name; };
     const auto spec = std::find_if(specs.begin(), specs.end(), named);
     if (spec == specs.end()) {
-      const auto append_name = [](std::string* out, const AttributeSpec& known) { *out += known.name; };
-      return absl::InvalidArgumentError(absl::StrCat("unknown attribute ", Quoted(name), ": expected one of ",
-                                                     specs.empty() ? "none" : absl::StrJoin(specs, ", ", append_name)));
+      const auto append_name = [](std::string* out, const AttributeSpec& candidate) { *out += candidate.name; };
+      const std::string known = specs.empty() ? "none" : "one of " + absl::StrJoin(specs, ", ", append_name);
+      return absl::InvalidArgumentError(absl::StrCat("unknown attribute ", Quoted(name), ": expected ", known));
     }
     const auto index = static_cast<std::size_t>(spec - specs.begin());
     if (seen[index]) {
       return absl::InvalidArgumentError(absl::StrCat("attribute '", spec->name, "': expected once, got it twice"));
     }
     seen[index] = true;
-    KERNELWIRE_ASSIGN_OR_RETURN(Value checked, CheckValue(*spec, value));
-    attributes.values_.emplace_back(name, std::move(checked));
+    if (!Accept(*spec, value, attributes.values_.emplace_back(name, Value()).second)) {
+      return Mismatch(*spec, value);
+    }
   }
   return attributes;
 }
