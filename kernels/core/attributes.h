@@ -63,7 +63,8 @@ class Attributes {
 
  private:
   using Value = std::variant<bool, std::int64_t, double, std::string, std::vector<std::int64_t>, std::vector<double>>;
-  static absl::StatusOr<Value> CheckValue(const AttributeSpec& spec, const AttributeValue& given);
+  /// Puts `given` into `accepted` as the kind stores it; false, and nothing done, when the spec does not allow it.
+  static bool Accept(const AttributeSpec& spec, const AttributeValue& given, Value& accepted);
   const Value* Find(std::string_view name) const;
   template <typename T>
   std::optional<T> Get(std::string_view name) const;

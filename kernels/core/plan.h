@@ -9,6 +9,7 @@
 #include <cstring>
 #include <optional>
 #include <type_traits>
+#include <utility>
 
 #include "kernels/core/segment.h"
 #include "kernels/core/tensor.h"
@@ -29,6 +30,10 @@ class BatchKey {
   void AppendDouble(double value);  // by bits
   void Prepend(std::uint64_t word);
   std::size_t Hash() const;
+  template <typename State>
+  friend State AbslHashValue(State state, const BatchKey& key) {
+    return State::combine(std::move(state), key.Hash());
+  }
   friend bool operator==(const BatchKey& a, const BatchKey& b) { return a.words_ == b.words_ && a.size_ == b.size_; }
 
  private:
