@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 namespace kernelwire {
@@ -31,7 +32,7 @@ class StagingRegion {
   std::size_t bytes_ = 0;
 };
 
-/// Ordinary memory, page-aligned, not yet touched. Null when the system has none.
+/// Ordinary memory, page-aligned, not yet touched. Null when the system has none, and for 0 bytes.
 std::unique_ptr<StagingRegion> MakeHostRegion(std::size_t bytes);
 
 class SlabPool;
@@ -52,24 +53,29 @@ class Slab {
   std::byte* host_ = nullptr;
   std::byte* device_ = nullptr;
   std::size_t bytes_ = 0;
-  std::uint32_t order_ = 0;
   std::atomic<int> references_{0};
 };
 
-/// Thread-safe. Must outlive every slab that it gave out.
+/// Thread-safe. Must outlive every slab that it gave out: it may be destroyed once used_bytes() is 0, since the
+/// destructor waits for a Release that is still on its way out of the pool.
 class SlabPool {
  public:
-  /// Requires: `smallest` is a power of two >= 4096. What does not fill whole powers of two of the region is left unused.
+  /// Requires: `smallest` is a power of two >= 4096. What does not fill whole smallest blocks of the region is left
+  /// unused.
   SlabPool(std::unique_ptr<StagingRegion> region, std::size_t smallest);
   ~SlabPool();
+  SlabPool(const SlabPool&) = delete;
+  SlabPool& operator=(const SlabPool&) = delete;
 
   /// A block of at least `bytes` with one reference, or null when none is free just now (or ever: see `largest`).
   Slab* Take(std::size_t bytes);
 
   /// The largest block that this pool can ever give.
   std::size_t largest() const { return largest_; }
-  std::size_t total_bytes() const { return total_; }
-  std::size_t used_bytes() const { return used_.load(std::memory_order_relaxed); }
+  /// What all blocks together hold.
+  std::size_t total_bytes() const { return std::size_t{block_count_} * smallest_; }
+  /// Of whole blocks: what cannot be given to anybody else just now.
+  std::size_t used_bytes() const { return used_.load(std::memory_order_acquire); }
 
   /// Called after a slab came back, from the releasing thread, without a lock held. It must not block and must not call
   /// gRPC or CUDA. Set once, before the first Take.
@@ -77,22 +83,41 @@ class SlabPool {
 
  private:
   friend class Slab;
-  void GiveBack(Slab* slab);
-  std::size_t BlockBytes(std::uint32_t order) const { return smallest_ << order; }
+  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
+  enum class BlockState : std::uint8_t { kInside, kFree, kTaken };  // kInside: of a block that begins before it
 
-  std::unique_ptr<StagingRegion> region_;
-  std::size_t smallest_;
+  /// One for every smallest block of the region; what it says holds for the block that begins there, if one does.
+  struct Block {
+    BlockState state = BlockState::kInside;
+    std::uint8_t order = 0;  // the block is `smallest << order` bytes
+    std::uint32_t next = kNone;
+    std::uint32_t previous = kNone;
+  };
+
+  void GiveBack(Slab* slab);
+  void CutRegion();
+  // The three below: with mutex_ held.
+  std::uint32_t TakeBlock(std::size_t order);
+  std::size_t FreeBlock(std::uint32_t index);
+  void Link(std::uint32_t index, std::size_t order);
+  void Unlink(std::uint32_t index);
+
+  std::size_t BlockBytes(std::size_t order) const { return smallest_ << order; }
+
+  const std::unique_ptr<StagingRegion> region_;
+  const std::size_t smallest_;
+  const std::uint32_t block_count_;
   std::size_t largest_ = 0;
-  std::size_t total_ = 0;
-  std::atomic<std::size_t> used_{0};
   std::function<void()> listener_;
+  std::unique_ptr<Slab[]> slabs_;  // slabs_[i]: the taken block that begins at smallest block i
+  std::atomic<std::size_t> used_{0};
+  std::atomic<int> releasing_{0};  // threads inside GiveBack
 
   // Invariants: (1) every smallest block belongs to exactly one free or taken block; (2) two free buddies never stay
-  // apart; (3) slabs_[i] describes the block that begins at smallest block i.
+  // apart; (3) the lists hold every free block of their order and nothing else.
   std::mutex mutex_;
-  std::vector<std::vector<std::uint32_t>> free_;  // by order: first smallest block of each free block, used as a stack
-  std::vector<std::uint8_t> free_order_;          // by smallest block: order + 1 of the free block that begins there, or 0
-  std::unique_ptr<Slab[]> slabs_;
+  std::vector<Block> blocks_;
+  std::vector<std::uint32_t> free_lists_;  // by order: the first free block; a doubly linked list through blocks_
 };
 
 }  // namespace kernelwire
