@@ -87,16 +87,16 @@ class Batch {
   Slab* slab_ = nullptr;
   BatchKey key_;
   std::vector<BatchMember> members_;
-  std::size_t live_ = 0;      // members with a request
-  std::size_t staging_ = 0;   // of those, not yet staged
+  std::size_t live_ = 0;     // members with a request
+  std::size_t staging_ = 0;  // of those, not yet staged
   std::int64_t planned_rows_ = 0;
   std::int64_t work_bytes_ = 0;
   std::size_t input_end_ = 0;
   std::size_t output_begin_ = 0;
   std::size_t workspace_bytes_ = 0;
   std::size_t copy_in_bytes_ = 0;
-  Nanos rank_ = kNever;     // the smallest of its members
-  Nanos ready_at_ = 0;      // not launched before, unless full
+  Nanos rank_ = kNever;  // the smallest of its members
+  Nanos ready_at_ = 0;   // not launched before, unless full
   Launch launch_;
 };
 

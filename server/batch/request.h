@@ -19,8 +19,8 @@ class Batch;
 /// When a request passed each stage; 0 = it did not. Written by the scheduler.
 struct RequestTimes {
   Nanos submitted = 0;
-  Nanos placed = 0;   // got its place in a slab
-  Nanos staged = 0;   // bytes copied
+  Nanos placed = 0;  // got its place in a slab
+  Nanos staged = 0;  // bytes copied
   Nanos launched = 0;
   Nanos finished = 0;
   // Of the batch, as the device measured them:
@@ -49,7 +49,7 @@ class Request {
   Plan plan;
   PlanRequest plan_request;  // its attributes stay valid as long as the request
   Nanos deadline = kNever;
-  std::uint32_t priority = 0;     // 1 = first ... ; 0 = default
+  std::uint32_t priority = 0;                // 1 = first ... ; 0 = default
   std::size_t input_bytes[kMaxInputs] = {};  // of present inputs, as staged
 
   // ---- called by the scheduler, never under its lock ----
@@ -75,10 +75,10 @@ class Request {
   State state_ = State::kNew;
   bool cancelled_ = false;
   std::uint32_t device_ = 0;
-  std::uint32_t member_ = 0;     // index in batch_
+  std::uint32_t member_ = 0;  // index in batch_
   Batch* batch_ = nullptr;
-  Nanos rank_ = 0;               // smaller goes first; see Scheduler
-  std::size_t slab_bytes_ = 0;   // what it takes of a slab, alignment included
+  Nanos rank_ = 0;              // smaller goes first; see Scheduler
+  std::size_t slab_bytes_ = 0;  // what it takes of a slab, alignment included
   std::int64_t budget_bytes_ = 0;
   RequestTimes times_;
 };

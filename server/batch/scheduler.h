@@ -16,6 +16,7 @@
 #ifndef KERNELWIRE_SERVER_BATCH_SCHEDULER_H_
 #define KERNELWIRE_SERVER_BATCH_SCHEDULER_H_
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -26,6 +27,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "server/batch/batch.h"
 #include "server/batch/clock.h"
@@ -101,30 +103,46 @@ class Scheduler {
     absl::flat_hash_map<BatchKey, Batch*> open;
     std::list<Request*> waiting;  // by rank
     std::int64_t outstanding_bytes = 0;
-    bool lost = false;
+    absl::Status lost;  // not OK: nothing runs here any more
   };
-  struct Ending {  // to be completed once the lock is released
+  struct Ending {
     Request* request;
     absl::Status status;
   };
+  /// What a critical section leaves to be done once the mutex is released.
+  struct Aftermath {
+    absl::InlinedVector<Ending, 2> endings;
+    absl::InlinedVector<Slab*, 2> slabs;
+    bool wake_poller = false;
+  };
+  using Destinations = std::array<void*, kMaxInputs>;
 
+  // scheduler.cc, the way in; under the mutex unless it says otherwise.
   absl::Status Admit(Request* request, Nanos now);
-  std::uint32_t ChooseDevice() const;
-  bool Place(Request* request, Nanos now, bool may_pass_waiting);
-  void Stage(Request* request);
-  Batch* TakeReady(DeviceState& device, Nanos now, std::vector<Ending>* endings);
-  bool DropDead(Batch* batch, Nanos now, std::vector<Ending>* endings);
-  void Dispatch(Batch* batch);
-  void Finished(Batch* batch);
-  Batch* ReturnLane(Batch* batch, std::vector<Ending>* endings);
-  void CompleteMembers(Batch* batch);
+  absl::Status CheckBudgets(const Request& request);
+  std::size_t LeastLoadedDevice() const;  // devices_.size() when all are lost
+  bool Place(Request* request, Nanos now, bool first_in_line);
+  Batch* JoinableBatch(DeviceState& device, const Request& request);
+  Batch* OpenBatch(DeviceState& device, const Request& request, Nanos now);
+  void Wait(Request* request);
+  Destinations DestinationsOf(const Request& request) const;
+  void Stage(Request* request, const Destinations& destinations);  // without the mutex
+  Batch* TakeReady(DeviceState& device, Nanos now, Aftermath* after);
+  Nanos NextPoll(Nanos now) const;
+
+  // scheduler_exit.cc, the way out.
+  void Dispatch(Batch* batch);                        // without the mutex
+  void FinishedHere(Batch* batch);                    // without the mutex
+  void FinishedElsewhere(Batch* batch);               // without the mutex: the devices' callback
+  Batch* ReturnLane(Batch* batch, Aftermath* after);  // takes the mutex
+  void CompleteMembers(Batch* batch);                 // without the mutex
+  void Leave(Request* request, absl::Status status, Aftermath* after);
+  void EndWaiting(DeviceState& device, Request* request, absl::Status status, Aftermath* after);
+  void DropExpired(Batch* batch, Nanos now, Aftermath* after);
+  void RemovePending(Batch* batch);
   void Recycle(Batch* batch);
-  void Seal(DeviceState& device, Batch* batch);
-  void RemovePending(DeviceState& device, Batch* batch);
-  void Leave(Request* request, absl::Status status, std::vector<Ending>* endings);
-  void CompleteAll(std::vector<Ending>* endings);
-  Batch* NewBatch();
-  std::int64_t RetryMilliseconds() const;
+  void Settle(Aftermath* after);  // without the mutex
+  std::int64_t RetryMilliseconds();
 
   const SchedulerOptions options_;
   const Clock* const clock_;
@@ -136,10 +154,12 @@ class Scheduler {
   std::vector<std::unique_ptr<Batch>> all_batches_;
   std::vector<Batch*> spare_batches_;
   bool draining_ = false;
-  Nanos next_expiry_ = kNever;        // lower bound of the deadlines that Poll has to look after
-  double nanos_per_byte_ = 0.1;       // smoothed: how fast outstanding bytes have been leaving
+  Nanos next_poll_ = kNever;     // when Poll has been promised to be called
+  double nanos_per_byte_ = 0.1;  // smoothed: how fast work has been leaving
   Nanos last_finish_ = 0;
+  std::uint32_t jitter_ = 1;
 
+  std::atomic<std::int64_t> waiting_requests_{0};  // read by the pools' listeners, which may not lock
   std::atomic<std::int64_t> outstanding_bytes_{0};
   std::atomic<std::int64_t> outstanding_requests_{0};
 };
