@@ -42,8 +42,8 @@ struct OperatorStatistics {
     Duration compute_input, compute_infer, compute_output;
   };
   Duration success, fail, queue, compute_input, compute_infer, compute_output;
-  std::uint64_t inference_count = 0;  // successful requests
-  std::uint64_t execution_count = 0;  // batches that ran
+  std::uint64_t inference_count = 0;        // successful requests
+  std::uint64_t execution_count = 0;        // batches that ran
   std::uint64_t last_inference_millis = 0;  // since the epoch
   std::vector<PerBatchSize> batches;
 };

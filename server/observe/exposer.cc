@@ -1,0 +1,58 @@
+#include "server/observe/exposer.h"
+
+#include <exception>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "prometheus/exposer.h"
+
+namespace kernelwire {
+namespace {
+
+/// Only the form: whether the host exists is for the system to say. CivetWeb would take more (lists, TLS and redirect
+/// suffixes), none of which is meant here.
+absl::Status CheckForm(const std::string& address) {
+  const std::size_t colon = address.rfind(':');
+  int port = -1;
+  const bool good = colon != std::string::npos && colon > 0 && address.find(',') == std::string::npos &&
+                    absl::SimpleAtoi(address.substr(colon + 1), &port) && port >= 0 && port <= 65535;
+  if (good) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("--metrics_address: expected host:port with a port from 0 to 65535, got \"", address, "\""));
+}
+
+}  // namespace
+
+MetricsExposer::MetricsExposer() = default;
+MetricsExposer::~MetricsExposer() = default;
+
+absl::StatusOr<std::unique_ptr<MetricsExposer>> MetricsExposer::Start(
+    const std::string& address, const std::shared_ptr<prometheus::Collectable>& collectable) {
+  if (absl::Status form = CheckForm(address); !form.ok()) {
+    return form;
+  }
+  std::unique_ptr<MetricsExposer> exposer(new MetricsExposer);
+  std::vector<int> ports;
+  try {  // the library reports a bad address by throwing
+    const std::vector<std::string> options = {"listening_ports", address, "num_threads", "2"};
+    exposer->exposer_ = std::make_unique<prometheus::Exposer>(options);
+    ports = exposer->exposer_->GetListeningPorts();
+  } catch (const std::exception& error) {
+    return absl::UnavailableError(absl::StrCat("--metrics_address: cannot listen on ", address, ": ", error.what(),
+                                               " (bad host, port in use, or not allowed)"));
+  }
+  if (ports.empty()) {
+    return absl::UnavailableError(absl::StrCat("--metrics_address: cannot listen on ", address));
+  }
+  exposer->collectable_ = collectable;
+  exposer->port_ = ports.front();
+  exposer->address_ = absl::StrCat(address.substr(0, address.rfind(':') + 1), exposer->port_);
+  exposer->exposer_->RegisterCollectable(collectable);
+  return exposer;
+}
+
+}  // namespace kernelwire
