@@ -3,30 +3,43 @@
 #ifndef KERNELWIRE_KERNELS_TESTING_DEVICE_RUNNER_H_
 #define KERNELWIRE_KERNELS_TESTING_DEVICE_RUNNER_H_
 
-#include <memory>
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "kernels/testing/case.h"
 
 namespace kernelwire::testing {
 
+class LaunchImage;
+
+/// Not thread-safe: one run at a time.
 class DeviceRunner {
  public:
   virtual ~DeviceRunner() = default;
   virtual std::string name() const = 0;  // "host" or "cuda"
 
   /// Plans all cases, requires their keys to be equal, runs them in ONE launch and returns each one's outputs in the
-  /// spec's order (absent ones with dtype kInvalid). An error of one case's plan or check is returned as it is.
-  virtual absl::StatusOr<std::vector<std::vector<HostTensor>>> RunBatch(
-      const Operator& op, const std::vector<const OperatorCase*>& cases) = 0;
+  /// spec's order (absent ones with dtype kInvalid). An error of one case's plan, check or finish is returned as it is.
+  ///
+  /// The launch runs twice, over outputs, workspaces and guard bands filled with two different patterns, on the host
+  /// once in one thread and once in several. INTERNAL when the launch wrote beside a tensor or into an input, or when
+  /// the two results are not the same bits: then it left bytes unwritten, read what it must not read, or is not
+  /// deterministic.
+  absl::StatusOr<std::vector<std::vector<HostTensor>>> RunBatch(const Operator& op,
+                                                                const std::vector<const OperatorCase*>& cases);
 
   absl::StatusOr<std::vector<HostTensor>> Run(const Operator& op, const OperatorCase& test_case);
+
+ protected:
+  /// Runs the launch of `image` and waits for it. `pass` is 0 or 1. `plan` is that of any of the cases.
+  virtual absl::Status Execute(const Operator& op, const Plan& plan, const LaunchImage& image, int pass) = 0;
 };
 
 /// The runners that this build and machine have: host always, cuda where a kernel can run.
-/// The environment variable KERNELWIRE_TEST_DEVICE=host|cuda narrows it to one, and makes its absence an error.
+/// The environment variable KERNELWIRE_TEST_DEVICE=host|cuda narrows it to one, and makes its absence an error that
+/// ends the process.
 std::vector<DeviceRunner*> AllDeviceRunners();
 
 }  // namespace kernelwire::testing

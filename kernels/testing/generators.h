@@ -9,7 +9,9 @@
 
 namespace kernelwire::testing {
 
-/// One element, as f64, and back (round to nearest even, NaN kept; integers saturate). `index` counts elements.
+/// One element, as f64, and back. `index` counts elements. Rounded once, to nearest even; NaN is kept; what is too
+/// large becomes infinity (in FP8 E4M3, which has none, NaN), and integers saturate (NaN gives 0). INT64 beyond 2^53 is
+/// read rounded.
 double ReadElement(DataType dtype, const void* data, std::int64_t index);
 void WriteElement(DataType dtype, void* data, std::int64_t index, double value);
 
@@ -29,7 +31,8 @@ enum class Values : std::uint8_t {
   kZero,
 };
 
-/// Deterministic in (dtype, shape, values, seed) on every machine.
+/// Deterministic in (dtype, shape, values, seed) on every machine. FP8 E4M3 gets its largest value for what is larger.
+/// Requires: a shape with a countable size.
 HostTensor MakeTensor(DataType dtype, const Shape& shape, Values values, std::uint64_t seed);
 
 }  // namespace kernelwire::testing
