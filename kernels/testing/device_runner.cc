@@ -87,7 +87,8 @@ absl::StatusOr<Outputs> DeviceRunner::RunBatch(const Operator& op, const std::ve
   std::vector<Outputs> results;
   for (int pass = 0; pass < 2; ++pass) {
     const LaunchImage image(op, planned, kFills[pass]);
-    KERNELWIRE_RETURN_IF_ERROR(Execute(op, planned.front()->plan, image, pass));
+    const Plan& plan = pass == 0 ? planned.front()->plan : planned.back()->plan;  // equal keys: either must do
+    KERNELWIRE_RETURN_IF_ERROR(Execute(op, plan, image, pass));
     KERNELWIRE_ASSIGN_OR_RETURN(Outputs outputs, image.Collect());
     results.push_back(std::move(outputs));
   }
