@@ -1,0 +1,124 @@
+#include "kernelwire/pipeline.h"
+
+#include <utility>
+#include <vector>
+
+#include "client/cpp/channel_set.h"
+#include "client/cpp/encoded_request.h"
+#include "client/cpp/infer_codec.h"
+#include "client/cpp/unary_caller.h"
+#include "grpcpp/client_context.h"
+#include "grpcpp/generic/generic_stub.h"
+
+namespace kernelwire::client {
+namespace {
+
+// One place for a call, used again and again.
+struct Call {
+  std::uint64_t tag = 0;
+  std::optional<grpc::ClientContext> context;  // engaged while outstanding
+  std::unique_ptr<grpc::GenericClientAsyncResponseReader> reader;
+  grpc::ByteBuffer reply;
+  grpc::Status grpc_status;
+  Status status;
+};
+
+const Call& AsCall(const void* call) { return *static_cast<const Call*>(call); }
+
+}  // namespace
+
+struct Pipeline::State {
+  std::shared_ptr<ChannelSet> channels;
+  std::string method;
+  grpc::CompletionQueue queue;
+  std::vector<std::unique_ptr<Call>> calls;
+  std::vector<Call*> idle;
+  Call* returned = nullptr;  // the one that the latest Completion refers to
+  std::size_t outstanding = 0;
+
+  // Frees the call of the latest Completion, and with it the memory of its reply.
+  void Recycle() {
+    if (returned != nullptr) {
+      returned->reply.Clear();
+      idle.push_back(std::exchange(returned, nullptr));
+    }
+  }
+
+  Call* TakeIdle() {
+    if (idle.empty()) {
+      idle.push_back(calls.emplace_back(std::make_unique<Call>()).get());
+    }
+    Call* call = idle.back();
+    idle.pop_back();
+    return call;
+  }
+
+  void Finish(Call* call) {
+    call->status = StatusOf(call->grpc_status, *call->context);
+    call->reader.reset();
+    call->context.reset();
+    returned = call;
+    --outstanding;
+  }
+};
+
+std::uint64_t Pipeline::Completion::tag() const { return AsCall(call_).tag; }
+const Status& Pipeline::Completion::status() const { return AsCall(call_).status; }
+std::size_t Pipeline::Completion::reply_bytes() const {
+  const grpc::ByteBuffer& reply = AsCall(call_).reply;
+  return reply.Valid() ? reply.Length() : 0;
+}
+Result<InferReply> Pipeline::Completion::Decode() const {
+  const Call& call = AsCall(call_);
+  return call.status.ok() ? DecodeInferReply(call.reply) : Result<InferReply>(call.status);
+}
+
+Pipeline::Pipeline(const Client& client, std::string method) : state_(std::make_unique<State>()) {
+  state_->channels = client.channels_;
+  state_->method = std::move(method);
+}
+
+Pipeline::~Pipeline() {
+  for (const std::unique_ptr<Call>& call : state_->calls) {
+    if (call->context.has_value()) {
+      call->context->TryCancel();
+    }
+  }
+  state_->queue.Shutdown();
+  void* tag = nullptr;
+  bool ok = false;
+  while (state_->queue.Next(&tag, &ok)) {
+    state_->Finish(static_cast<Call*>(tag));
+  }
+}
+
+void Pipeline::Start(const EncodedRequest& request, Timeout timeout, std::uint64_t tag) {
+  Call* call = state_->TakeIdle();
+  call->tag = tag;
+  call->context.emplace();
+  call->context->set_deadline(OnSystemClock(DeadlineAfter(timeout)));
+  call->reader = grpc::GenericStub(state_->channels->Next())
+                     .PrepareUnaryCall(&*call->context, state_->method, request.bytes_->message, &state_->queue);
+  call->reader->StartCall();
+  call->reader->Finish(&call->reply, &call->grpc_status, call);
+  ++state_->outstanding;
+}
+
+std::optional<Pipeline::Completion> Pipeline::Next(std::chrono::nanoseconds wait) {
+  state_->Recycle();
+  if (state_->outstanding == 0) {
+    return std::nullopt;
+  }
+  void* tag = nullptr;
+  bool ok = false;
+  if (state_->queue.AsyncNext(&tag, &ok, OnSystemClock(DeadlineAfter(wait))) != grpc::CompletionQueue::GOT_EVENT) {
+    return std::nullopt;
+  }
+  auto* call = static_cast<Call*>(tag);
+  state_->Finish(call);
+  return Completion(call);
+}
+
+std::size_t Pipeline::outstanding() const { return state_->outstanding; }
+
+}  // namespace kernelwire::client
