@@ -48,6 +48,12 @@ struct RpcOptions {
   int armed_calls = 64;
   /// What gRPC may take for its buffers before it pushes back; 0: no limit.
   std::size_t memory_quota_bytes = 0;
+  /// A connection without calls is closed after `max_connection_idle`. Every connection is closed, gently, at
+  /// `max_connection_age`, so that clients behind a connection balancer spread again; calls alive may go on for
+  /// `max_connection_age_grace`. 0: never.
+  std::chrono::milliseconds max_connection_idle = std::chrono::minutes(5);
+  std::chrono::milliseconds max_connection_age{0};
+  std::chrono::milliseconds max_connection_age_grace = std::chrono::minutes(1);
 
   bool reflection = true;
   std::string server_name = "kernelwire";

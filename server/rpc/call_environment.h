@@ -1,0 +1,30 @@
+// What all calls of one server share.
+#ifndef KERNELWIRE_SERVER_RPC_CALL_ENVIRONMENT_H_
+#define KERNELWIRE_SERVER_RPC_CALL_ENVIRONMENT_H_
+
+#include <atomic>
+
+#include "grpcpp/generic/async_generic_service.h"
+#include "server/rpc/method_table.h"
+#include "server/rpc/rpc_server.h"
+
+namespace kernelwire {
+
+struct CallEnvironment {
+  CallEnvironment(const RpcOptions& rpc_options, const RpcParts& rpc_parts)
+      : options(rpc_options), parts(rpc_parts), methods(rpc_options.reflection) {}
+
+  const RpcOptions options;
+  const RpcParts parts;
+  const MethodTable methods;
+  grpc::AsyncGenericService service;
+
+  std::atomic<bool> draining{false};
+  // Counted by us, since gRPC's own limit of streams is only advice to the client.
+  std::atomic<int> live_calls{0};
+  std::atomic<int> live_streams{0};
+};
+
+}  // namespace kernelwire
+
+#endif  // KERNELWIRE_SERVER_RPC_CALL_ENVIRONMENT_H_

@@ -1,0 +1,240 @@
+#include "server/rpc/call_queue.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/batch/retry_hint.h"
+#include "server/rpc/refusal.h"
+#include "server/rpc/status_encoder.h"
+
+namespace kernelwire {
+namespace {
+
+constexpr std::uint64_t kTicksToRead = 8;    // a read times out after that many whole ticks
+constexpr std::size_t kMaxSpareCalls = 512;  // kept for reuse beyond what is armed
+constexpr int kProbeReserve = 64;            // probes that may live beyond the limit of calls
+constexpr std::int64_t kRetryMilliseconds = 100;
+constexpr std::size_t kMaxEchoedPath = 200;
+
+absl::Status LimitReached(absl::string_view what, int limit, absl::string_view flag) {
+  return WithRetryHint(absl::ResourceExhaustedError(absl::StrCat(what, " has its limit of ", limit, " (", flag, ")")),
+                       kRetryMilliseconds);
+}
+
+}  // namespace
+
+CallQueue::CallQueue(CallEnvironment* environment, std::unique_ptr<grpc::ServerCompletionQueue> queue, int index)
+    : environment_(environment),
+      queue_(std::move(queue)),
+      index_(index),
+      max_reading_(static_cast<std::size_t>(
+          std::max(1, environment->options.max_reading_calls / environment->options.completion_queues))),
+      mailbox_(queue_.get()),
+      handlers_(this) {}
+
+CallQueue::~CallQueue() {
+  if (thread_.joinable() || closing_) {
+    return;  // Stop has run
+  }
+  queue_->Shutdown();  // never started: gRPC wants it drained all the same
+  void* tag = nullptr;
+  bool ok = false;
+  while (queue_->Next(&tag, &ok)) {
+  }
+}
+
+void CallQueue::Start() {
+  KeepArmed();
+  thread_ = std::thread([this] { Run(); });
+}
+
+void CallQueue::Stop() {
+  // Closed by its own thread, which arms calls and sets alarms: neither may happen on a closed queue.
+  PostOnce(&close_);
+  thread_.join();
+}
+
+void CallQueue::PostOnce(Notice* notice) {
+  if (!notice->posted.exchange(true)) {
+    mailbox_.Post(notice);
+  }
+}
+
+void CallQueue::Run() {
+  pthread_setname_np(pthread_self(), absl::StrCat("kw-rpc-", index_).c_str());
+  void* tag = nullptr;
+  bool ok = false;
+  while (queue_->Next(&tag, &ok)) {
+    static_cast<Event*>(tag)->Happen(ok);
+  }
+}
+
+void CallQueue::KeepArmed() {
+  while (arming_ && armed_ < environment_->options.armed_calls) {
+    if (spare_calls_.empty()) {
+      spare_calls_.push_back(std::make_unique<Call>(this));
+    }
+    Call* const call = spare_calls_.back().release();  // gRPC holds it now, until Retire
+    spare_calls_.pop_back();
+    ++armed_;
+    call->Arm();
+  }
+}
+
+void CallQueue::Accept(Call* call) {
+  --armed_;
+  environment_->live_calls.fetch_add(1, std::memory_order_relaxed);
+  call->peer_ = PeerCounts::PeerOf(call->context().c_call());
+  const int calls_of_peer = peers_.Add(call->peer_);
+  const Method* method = environment_->methods.Find(call->context().method());
+  call->streaming_ = method != nullptr && method->streaming();
+  if (call->streaming_) {
+    environment_->live_streams.fetch_add(1, std::memory_order_relaxed);
+    streams_.PushBack(call);
+  }
+  absl::Status admitted = Admit(*call, method, calls_of_peer);
+  if (admitted.ok()) {
+    call->handler_ = handlers_.Make(call, *method);
+  } else {
+    environment_->parts.metrics->RecordError(admitted.code());
+    call->handler_ = HandlerPointer(new Refusal(call, std::move(admitted)));
+  }
+  call->handler_->Begin();
+  KeepArmed();
+}
+
+absl::Status CallQueue::Admit(const Call& call, const Method* method, int calls_of_peer) const {
+  const RpcOptions& options = environment_->options;
+  if (method == nullptr) {
+    return absl::UnimplementedError(
+        absl::StrCat("unknown method '", CutText(call.context_->method(), kMaxEchoedPath), "'"));
+  }
+  if (method->kind == MethodKind::kNotServed) {
+    return absl::UnimplementedError(absl::StrCat(call.context_->method(), ": ", method->missing));
+  }
+  if (environment_->draining.load(std::memory_order_relaxed) && !method->probe) {
+    return WithRetryHint(absl::UnavailableError("the server is stopping and takes no new calls"), 0);
+  }
+  const int reserve = method->probe ? kProbeReserve : 0;
+  if (environment_->live_calls.load(std::memory_order_relaxed) > options.max_calls + reserve) {
+    return LimitReached("the server", options.max_calls, "calls at once: --max_calls");
+  }
+  if (calls_of_peer > options.max_calls_per_peer) {
+    return LimitReached("this connection", options.max_calls_per_peer, "calls at once: --max_calls_per_peer");
+  }
+  if (call.streaming_ && environment_->live_streams.load(std::memory_order_relaxed) > options.max_streams) {
+    return LimitReached("the server", options.max_streams, "streams at once: --max_streams");
+  }
+  return absl::OkStatus();
+}
+
+void CallQueue::ArmedReturned(Call* call) {
+  --armed_;
+  arming_ = false;  // gRPC is shutting down, and would return the next one at once
+  call->stream_.reset();
+  call->context_.reset();
+  Retire(call);
+}
+
+void CallQueue::Closed(Call* call) {
+  environment_->live_calls.fetch_sub(1, std::memory_order_relaxed);
+  peers_.Remove(call->peer_);
+  if (call->streaming_) {
+    environment_->live_streams.fetch_sub(1, std::memory_order_relaxed);
+    streams_.Remove(call);
+  }
+  Retire(call);
+}
+
+void CallQueue::Retire(Call* call) {
+  std::unique_ptr<Call> owned(call);
+  if (spare_calls_.size() < kMaxSpareCalls) {
+    spare_calls_.push_back(std::move(owned));
+  }
+}
+
+void CallQueue::ReadInTurn(Call* call) {
+  if (reading_.size() < max_reading_) {
+    BeginRead(call);
+  } else {
+    waiting_to_read_.PushBack(call);
+  }
+}
+
+void CallQueue::BeginRead(Call* call) {
+  call->read_began_ = tick_;
+  reading_.PushBack(call);
+  KeepTicking();
+  call->Read(call->read_into_);
+}
+
+void CallQueue::ReadEnded(Call* call) {
+  if (call->list() != &reading_) {
+    return;  // a stream
+  }
+  reading_.Remove(call);
+  if (Call* const next = waiting_to_read_.front()) {
+    waiting_to_read_.Remove(next);
+    BeginRead(next);
+  }
+}
+
+bool CallQueue::StopWaitingToRead(Call* call) {
+  if (call->list() != &waiting_to_read_) {
+    return false;
+  }
+  waiting_to_read_.Remove(call);
+  return true;
+}
+
+void CallQueue::KeepTicking() {
+  if (tick_pending_ || closing_) {
+    return;
+  }
+  tick_pending_ = true;
+  const auto interval = environment_->options.read_timeout / static_cast<int>(kTicksToRead);
+  tick_alarm_.Set(queue_.get(), std::chrono::system_clock::now() + interval, &tick_event_);
+}
+
+void CallQueue::Tick(bool ok) {
+  tick_pending_ = false;
+  if (!ok) {
+    return;
+  }
+  ++tick_;
+  for (Call* call = reading_.front(); call != nullptr; call = IntrusiveList<Call>::Next(call)) {
+    if (tick_ - call->read_began_ <= kTicksToRead) {
+      break;  // those behind it began later
+    }
+    call->context().TryCancel();  // its read ends, and with it the call
+  }
+  if (!reading_.empty()) {
+    KeepTicking();
+  }
+}
+
+void CallQueue::DrainStreams() {
+  for (Call* call = streams_.front(); call != nullptr; call = IntrusiveList<Call>::Next(call)) {
+    call->handler_->Drain();
+  }
+}
+
+void CallQueue::TellStreamsHealth() {
+  for (Call* call = streams_.front(); call != nullptr; call = IntrusiveList<Call>::Next(call)) {
+    call->handler_->HealthChanged();
+  }
+}
+
+void CallQueue::Close() {
+  closing_ = true;
+  arming_ = false;
+  tick_alarm_.Cancel();
+  queue_->Shutdown();
+}
+
+}  // namespace kernelwire

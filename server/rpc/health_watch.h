@@ -1,0 +1,44 @@
+// The handler of grpc.health.v1.Health/Watch.
+#ifndef KERNELWIRE_SERVER_RPC_HEALTH_WATCH_H_
+#define KERNELWIRE_SERVER_RPC_HEALTH_WATCH_H_
+
+#include <string>
+
+#include "grpcpp/support/byte_buffer.h"
+#include "server/rpc/call.h"
+#include "server/rpc/call_handler.h"
+
+namespace kernelwire {
+
+/// Sends the state at once, and again after every change; changes that follow faster than they can be written are
+/// folded into the last. An unknown name is SERVICE_UNKNOWN until it comes to exist. Ends with UNAVAILABLE when the
+/// server stops, after the last state was sent.
+class HealthWatch final : public CallHandler {
+ public:
+  explicit HealthWatch(Call* call) : call_(call) {}
+
+  void Begin() override { call_->Read(&bytes_); }
+  void MessageRead(bool ok) override;
+  void MessageWritten(bool ok) override;
+  void Cancelled() override;
+  void Drain() override;
+  void HealthChanged() override { GoOn(); }
+
+ private:
+  void GoOn();
+  int Current() const;
+  void Finish(const absl::Status& status);
+
+  Call* const call_;
+  grpc::ByteBuffer bytes_;
+  std::string service_;
+  bool watching_ = false;  // the request has been read
+  bool writing_ = false;
+  bool draining_ = false;
+  bool finished_ = false;
+  int sent_ = -1;  // nothing yet
+};
+
+}  // namespace kernelwire
+
+#endif  // KERNELWIRE_SERVER_RPC_HEALTH_WATCH_H_

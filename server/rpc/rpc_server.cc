@@ -1,0 +1,122 @@
+#include "server/rpc/rpc_server.h"
+
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "grpcpp/server.h"
+#include "grpcpp/server_builder.h"
+#include "kernels/core/status_macros.h"
+#include "server/rpc/call_environment.h"
+#include "server/rpc/call_queue.h"
+#include "server/rpc/server_builder.h"
+
+namespace kernelwire {
+namespace {
+
+constexpr char kUnix[] = "unix:";
+constexpr char kAbstract[] = "unix-abstract:";
+
+/// The address with the port that was bound in place of port 0.
+std::string BoundAddress(const std::string& address, int port) {
+  if (absl::StartsWith(address, kUnix) || absl::StartsWith(address, kAbstract)) {
+    return address;
+  }
+  const std::size_t colon = address.rfind(':');
+  return colon == std::string::npos ? absl::StrCat(address, ":", port)
+                                    : absl::StrCat(address.substr(0, colon), ":", port);
+}
+
+/// For the server's user and group alone.
+absl::Status RestrictSocket(const std::string& address) {
+  absl::string_view path = address;
+  if (!absl::ConsumePrefix(&path, kUnix)) {
+    return absl::OkStatus();
+  }
+  absl::ConsumePrefix(&path, "//");  // unix:///absolute/path
+  const std::string file(path);
+  if (::chmod(file.c_str(), S_IRUSR | S_IWUSR | S_IRGRP | S_IWGRP) != 0) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("cannot restrict the socket ", file, " to its owner and group"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+struct RpcServer::Implementation {
+  Implementation(const RpcOptions& options, const RpcParts& parts) : environment(options, parts) {}
+
+  CallEnvironment environment;
+  std::vector<std::unique_ptr<CallQueue>> queues;
+  std::unique_ptr<grpc::Server> server;  // goes before the queues
+  bool running = false;
+};
+
+RpcServer::RpcServer() = default;
+
+absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(const RpcOptions& options, const RpcParts& parts) {
+  KERNELWIRE_RETURN_IF_ERROR(CheckRpcOptions(options));
+  std::unique_ptr<RpcServer> self(new RpcServer);
+  self->implementation_ = std::make_unique<Implementation>(options, parts);
+  Implementation& our = *self->implementation_;
+
+  grpc::ServerBuilder builder;
+  Configure(options, &builder, &self->ports_);
+  builder.RegisterAsyncGenericService(&our.environment.service);
+  for (int i = 0; i < options.completion_queues; ++i) {
+    our.queues.push_back(std::make_unique<CallQueue>(&our.environment, builder.AddCompletionQueue(), i));
+  }
+  our.server = builder.BuildAndStart();
+  for (std::size_t i = 0; i < options.addresses.size(); ++i) {
+    if (self->ports_[i] == 0) {  // gRPC stops at the first
+      return absl::UnavailableError(
+          absl::StrCat("cannot listen on '", options.addresses[i], "': not an address, in use, or not permitted"));
+    }
+    self->addresses_.push_back(BoundAddress(options.addresses[i], self->ports_[i]));
+  }
+  if (our.server == nullptr) {
+    return absl::InternalError("gRPC could not start its server; its log says why");
+  }
+  our.running = true;
+  for (const auto& queue : our.queues) {
+    queue->Start();
+  }
+  parts.health->SetListener([queues = &our.queues] {
+    for (const auto& queue : *queues) {
+      queue->TellHealth();
+    }
+  });
+  for (const std::string& address : self->addresses_) {
+    KERNELWIRE_RETURN_IF_ERROR(RestrictSocket(address));
+  }
+  return self;
+}
+
+RpcServer::~RpcServer() { Shutdown(std::chrono::milliseconds(0)); }
+
+void RpcServer::StopAccepting() { implementation_->environment.draining.store(true); }
+
+void RpcServer::Shutdown(std::chrono::milliseconds grace) {
+  Implementation& our = *implementation_;
+  if (!std::exchange(our.running, false)) {
+    return;
+  }
+  StopAccepting();
+  for (const auto& queue : our.queues) {
+    queue->Drain();
+  }
+  our.server->Shutdown(std::chrono::system_clock::now() + grace);
+  our.environment.parts.health->SetListener({});
+  for (const auto& queue : our.queues) {
+    queue->Stop();
+  }
+}
+
+int RpcServer::live_calls() const { return implementation_->environment.live_calls.load(); }
+
+}  // namespace kernelwire

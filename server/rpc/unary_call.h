@@ -1,0 +1,30 @@
+// The handler of unary methods that are answered at once.
+#ifndef KERNELWIRE_SERVER_RPC_UNARY_CALL_H_
+#define KERNELWIRE_SERVER_RPC_UNARY_CALL_H_
+
+#include "absl/status/status.h"
+#include "grpcpp/support/byte_buffer.h"
+#include "server/rpc/call.h"
+#include "server/rpc/call_handler.h"
+#include "server/rpc/method_table.h"
+
+namespace kernelwire {
+
+/// What to answer when a unary call's message did not come.
+absl::Status NoMessage(const Call& call);
+
+class UnaryCall final : public CallHandler {
+ public:
+  UnaryCall(Call* call, UnaryAnswer answer) : call_(call), answer_(answer) {}
+  void Begin() override { call_->ReadInTurn(&message_); }
+  void MessageRead(bool ok) override;
+
+ private:
+  Call* const call_;
+  const UnaryAnswer answer_;
+  grpc::ByteBuffer message_;
+};
+
+}  // namespace kernelwire
+
+#endif  // KERNELWIRE_SERVER_RPC_UNARY_CALL_H_

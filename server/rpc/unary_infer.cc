@@ -1,0 +1,56 @@
+#include "server/rpc/unary_infer.h"
+
+#include <memory>
+
+#include "server/codec/infer_reply.h"
+#include "server/rpc/call_queue.h"
+#include "server/rpc/unary_call.h"
+
+namespace kernelwire {
+
+void UnaryInfer::MessageRead(bool ok) {
+  if (!ok || call_->cancelled()) {
+    const absl::Status status = ok ? absl::CancelledError("the call ended") : NoMessage(*call_);
+    queue().environment().parts.metrics->RecordError(status.code());
+    call_->Finish(status);
+    return;
+  }
+  has_message_ = true;
+  const absl::Status started = Start(bytes_, call_->DeadlineOn(*queue().environment().parts.clock));
+  bytes_.Clear();
+  if (!started.ok()) {
+    Fail(started);
+  }
+}
+
+void UnaryInfer::Complete(const Completion& completion) {
+  if (!completion.status.ok()) {
+    Fail(completion.status);
+    return;
+  }
+  EncodeBegins();
+  const grpc::ByteBuffer reply = EncodeInferReply(message(), completion);
+  Replied(absl::StatusCode::kOk);
+  call_->WriteAndFinish(reply);
+}
+
+void UnaryInfer::Fail(const absl::Status& status) {
+  Replied(status.code());
+  call_->Finish(status);
+}
+
+void UnaryInfer::Answered(bool ok) {
+  if (has_message_) {
+    Conclude(ok);
+  }
+  has_message_ = false;
+}
+
+void UnaryInfer::Release() {
+  std::unique_ptr<UnaryInfer> self(this);
+  if (!oversized()) {
+    home_->Keep(std::move(self));
+  }
+}
+
+}  // namespace kernelwire
