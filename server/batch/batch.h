@@ -53,6 +53,7 @@ class Batch {
   std::size_t request_count() const { return live_; }
   std::int64_t rows() const { return launch_.total_rows; }
   std::int64_t work_bytes() const { return work_bytes_; }
+  std::size_t input_bytes() const { return input_end_; }
   /// [0, copy_in_bytes) of the slab holds inputs and the table; [copy_out_begin, slab.bytes()) outputs.
   std::size_t copy_in_bytes() const { return copy_in_bytes_; }
   std::size_t copy_out_begin() const { return output_begin_; }

@@ -1,0 +1,68 @@
+// A CUDA lane: a stream, its events, and the batch that is on it. Builds with CUDA only.
+#ifndef KERNELWIRE_SERVER_EXEC_CUDA_LANE_H_
+#define KERNELWIRE_SERVER_EXEC_CUDA_LANE_H_
+
+#include <cuda_runtime_api.h>
+
+#include <atomic>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "kernels/device/event.h"
+#include "kernels/device/stream.h"
+#include "server/batch/batch.h"
+#include "server/batch/clock.h"
+
+namespace kernelwire {
+
+/// The first CUDA call of a batch that failed, if one did.
+struct CudaFailure {
+  cudaError_t error = cudaSuccess;
+  const char* call = "";
+};
+
+/// One batch at a time. A thread starts it and then sets `in_flight`; from there on the thread that waits for events
+/// owns the lane, until it clears `in_flight`. The lane's device is current in both.
+class CudaLane {
+ public:
+  /// On the current device. Errors: CUDA's.
+  static absl::StatusOr<std::unique_ptr<CudaLane>> Create();
+
+  /// Puts the batch on the stream: nothing allocated, nothing awaited. `give_up_at`: when it counts as hung.
+  /// What is on the stream cannot be taken back when a later call fails. So even then the lane is waited for before the
+  /// batch, and with it its slab, is let go. False: its end could not be marked, so there is nothing to wait for.
+  bool Start(Batch& batch, bool in_place, Nanos give_up_at);
+
+  /// cudaSuccess: the work is over; cudaErrorNotReady: not yet; anything else ended it, and the device with it.
+  cudaError_t Query() const { return cudaEventQuery(done_.get()); }
+
+  /// Writes the times that the events tell into the batch. After Query has said cudaSuccess.
+  void ReadTimes();
+
+  Batch& batch() const { return *batch_; }
+  Nanos give_up_at() const { return give_up_at_; }
+  const CudaFailure& failure() const { return failure_; }
+
+  std::atomic<bool> in_flight{false};
+
+ private:
+  CudaLane(Stream stream, Event begin, Event copied_in, Event computed, Event done);
+
+  bool Enqueue(const Launch& launch);
+  bool CopyIn();
+  bool CopyOut();
+  bool Try(cudaError_t error, const char* call);
+  Nanos Between(const Event& from, const Event& to);
+
+  const Stream stream_;
+  const Event begin_, copied_in_, computed_, done_;
+  Batch* batch_ = nullptr;
+  bool in_place_ = false;
+  Nanos give_up_at_ = 0;
+  CudaFailure failure_;
+};
+
+}  // namespace kernelwire
+
+#endif  // KERNELWIRE_SERVER_EXEC_CUDA_LANE_H_

@@ -1,0 +1,167 @@
+#include "server/exec/worker_pool.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "server/exec/thread_name.h"
+
+namespace kernelwire {
+namespace {
+
+/// Ranges a thread of one loop: enough that a thread which comes late or is interrupted does not hold up the end.
+constexpr std::int64_t kRangesPerThread = 4;
+/// Threads woken by whoever joins a loop. Two of them make a tree: no thread spends its time waking all others.
+constexpr int kWakes = 2;
+
+}  // namespace
+
+WorkerPool::WorkerPool(int threads, const std::string& name, std::chrono::nanoseconds spin) : spin_(spin) {
+  threads_.reserve(static_cast<std::size_t>(threads));
+  for (int i = 0; i < threads; ++i) {
+    threads_.emplace_back([this, thread_name = name + "-" + std::to_string(i)] {
+      NameThisThread(thread_name);
+      Work();
+    });
+  }
+}
+
+WorkerPool::~WorkerPool() {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    stopping_ = true;
+    called_.store(true, std::memory_order_relaxed);
+  }
+  work_.notify_all();
+  for (std::thread& thread : threads_) {
+    thread.join();
+  }
+}
+
+void WorkerPool::Post(std::function<void()> task) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  tasks_.push_back(std::move(task));
+  WakeOne();
+}
+
+void WorkerPool::ParallelFor(std::int64_t count, std::int64_t grain,
+                             const std::function<void(std::int64_t, std::int64_t)>& body) {
+  const std::int64_t ranges = kRangesPerThread * thread_count();
+  const std::int64_t step = std::max({grain, (count + ranges - 1) / ranges, std::int64_t{1}});
+  if (count <= step) {
+    if (count > 0) {
+      body(0, count);
+    }
+    return;
+  }
+  Loop loop{count, step, &body};
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    loops_.push_back(&loop);
+    for (int i = 0; i < kWakes; ++i) {
+      WakeOne();
+    }
+  }
+  loop.RunRanges();
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    loops_.erase(std::find(loops_.begin(), loops_.end(), &loop));  // from here on nobody joins
+  }
+  const auto alone = [&loop] { return loop.helpers.load(std::memory_order_acquire) == 0; };
+  if (!Spin(alone)) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    no_helpers_.wait(lock, alone);
+  }
+}
+
+void WorkerPool::Loop::RunRanges() {
+  for (std::int64_t begin = next.fetch_add(step, std::memory_order_relaxed); begin < count;
+       begin = next.fetch_add(step, std::memory_order_relaxed)) {
+    (*body)(begin, std::min(begin + step, count));
+  }
+}
+
+void WorkerPool::Work() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  while (true) {
+    if (!tasks_.empty()) {  // before loops: a batch that waits has nobody, a loop has its caller
+      const std::function<void()> task = std::move(tasks_.front());
+      tasks_.pop_front();
+      lock.unlock();
+      task();
+      lock.lock();
+    } else if (Loop* loop = LoopToHelp()) {
+      Help(loop, &lock);
+    } else if (stopping_) {
+      return;
+    } else {
+      WaitForWork(&lock);
+    }
+  }
+}
+
+void WorkerPool::Help(Loop* loop, std::unique_lock<std::mutex>* lock) {
+  loop->helpers.fetch_add(1, std::memory_order_relaxed);
+  for (int i = 0; i < kWakes; ++i) {
+    WakeOne();
+  }
+  lock->unlock();
+  loop->RunRanges();
+  lock->lock();
+  // Release: what this thread computed is seen by the caller. It may return, and its loop be gone, right after.
+  if (loop->helpers.fetch_sub(1, std::memory_order_release) == 1) {
+    no_helpers_.notify_all();
+  }
+}
+
+void WorkerPool::WaitForWork(std::unique_lock<std::mutex>* lock) {
+  if (!spinning_ && spin_.count() > 0) {  // one at a time: more would take the processor from who has work
+    spinning_ = true;
+    called_.store(false, std::memory_order_relaxed);
+    lock->unlock();
+    Spin([this] { return called_.load(std::memory_order_relaxed); });
+    lock->lock();
+    spinning_ = false;
+  }
+  if (!HasWork() && !stopping_) {
+    ++sleepers_;
+    work_.wait(*lock);  // woken for nothing, the thread looks around and comes back
+    --sleepers_;
+  }
+}
+
+/// The thread that spins is free to have; waking one that sleeps costs a system call.
+void WorkerPool::WakeOne() {
+  if (spinning_ && !called_.load(std::memory_order_relaxed)) {
+    called_.store(true, std::memory_order_relaxed);
+  } else if (sleepers_ > 0) {
+    work_.notify_one();
+  }
+}
+
+bool WorkerPool::HasWork() const { return !tasks_.empty() || LoopToHelp() != nullptr; }
+
+WorkerPool::Loop* WorkerPool::LoopToHelp() const {
+  for (Loop* loop : loops_) {
+    if (loop->HasRanges()) {
+      return loop;
+    }
+  }
+  return nullptr;
+}
+
+/// Gives the processor away between looks, so that a thread which has work and no processor comes first.
+bool WorkerPool::Spin(const std::function<bool()>& until) const {
+  if (until()) {
+    return true;
+  }
+  const auto end = std::chrono::steady_clock::now() + spin_;
+  while (std::chrono::steady_clock::now() < end) {
+    std::this_thread::yield();
+    if (until()) {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace kernelwire
