@@ -1,0 +1,43 @@
+// What the plan of rms_norm settles, and its host and CUDA paths read. Light: device code includes it.
+#ifndef KERNELWIRE_KERNELS_OPS_RMS_NORM_RMS_NORM_H_
+#define KERNELWIRE_KERNELS_OPS_RMS_NORM_RMS_NORM_H_
+
+#include <cstdint>
+
+#include "kernels/core/dtype.h"
+#include "kernels/primitives/segment_lookup.h"
+
+namespace kernelwire {
+
+/// Equal for all requests of a launch.
+struct RmsNormParams {
+  DataType x_type = DataType::kInvalid;
+  DataType y_type = DataType::kInvalid;
+  std::int64_t width = 0;  // elements of a row
+  double epsilon = 0.0;
+};
+
+/// How a request's weight is read; its pointer, kind and type may differ between the requests of a launch.
+enum class RmsNormWeight : std::int64_t {
+  kNone = 0,  // y = x * rstd
+  kOne = 1,   // one element for all
+  kRow = 2,   // one element for each of a row
+};
+
+/// Segment::extents of rms_norm.
+inline constexpr int kRmsNormWeightKind = 0;  // an RmsNormWeight
+inline constexpr int kRmsNormWeightType = 1;  // a DataType
+
+/// Segment::inputs of rms_norm.
+inline constexpr int kRmsNormX = 0;
+inline constexpr int kRmsNormWeightInput = 1;
+
+/// Beyond these mean squares a sum of squares in f32 has overflowed, or has lost its low bits to underflow in a place
+/// where epsilon does not hide it: such a row is computed again in f64. False for NaN, which no precision cures.
+KERNELWIRE_HOST_DEVICE constexpr bool MeanSquareLeavesF32(double mean_square, double epsilon) {
+  return mean_square > 3.4e38 || (mean_square < 0x1p-100 && epsilon < 0x1p-80);
+}
+
+}  // namespace kernelwire
+
+#endif  // KERNELWIRE_KERNELS_OPS_RMS_NORM_RMS_NORM_H_

@@ -1,0 +1,136 @@
+// softmax: what it takes and promises, and the planning of a request.
+#include <cstddef>
+#include <cstring>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "kernels/core/operator.h"
+#include "kernels/core/status_macros.h"
+#include "kernels/ops/softmax/softmax.h"
+#include "kernels/primitives/row_operator.h"
+
+namespace kernelwire {
+
+absl::Status RunSoftmaxHost(const Launch& launch, ParallelExecutor& threads);  // softmax_host.cc
+
+namespace {
+
+OperatorSpec MakeSpec() {
+  OperatorSpec spec;
+  spec.name = "softmax";
+  spec.summary = "Turns each row into probabilities: exponentials divided by their sum.";
+  spec.formula = "y = exp(x - max(x)) / sum(exp(x - max(x)))";
+  spec.inputs = {{"x", kFloats, DataType::kFp32, {-1}, false, "Any shape; rows run along `axis`."}};
+  spec.outputs = {{"y", kFloats, DataType::kFp32, {-1}, false, "The shape of x."}};
+  AttributeSpec axis;
+  axis.name = "axis";
+  axis.kind = AttributeKind::kIntOrChoice;
+  axis.doc = "The axis that sums to 1; negative ones count from the end; \"all\" makes the whole tensor one row.";
+  axis.default_text = "-1";
+  axis.choices = {"all"};
+  AttributeSpec algorithm;
+  algorithm.name = "algorithm";
+  algorithm.kind = AttributeKind::kEnum;
+  algorithm.doc = "How maximum and sum are found: safe in two passes, online in one; auto picks by width.";
+  algorithm.default_text = "auto";
+  algorithm.choices = {"auto", "safe", "online"};
+  spec.attributes = {axis, algorithm, FloatOutputTypeAttribute()};
+  spec.promises = {
+      "Computed in f32 (f64 where x or y is FP64) and rounded once at the end; auto, safe and online keep one bound.",
+      "A row gives the same bits alone or batched, on every run.",
+      "A NaN or +infinity makes its whole row NaN, and so does a row of nothing but -infinity; otherwise -infinity "
+      "gives 0.",
+  };
+  return spec;
+}
+
+SoftmaxAlgorithm AlgorithmOf(const std::optional<std::string>& name) {
+  if (name == "safe") {
+    return SoftmaxAlgorithm::kSafe;
+  }
+  return name == "online" ? SoftmaxAlgorithm::kOnline : SoftmaxAlgorithm::kAuto;
+}
+
+/// x seen as [pieces, width, inner]. An empty tensor has no pieces: parts of its shape may have no countable product.
+struct Layout {
+  std::int64_t pieces = 0;
+  std::int64_t width = 0;
+  std::int64_t inner = 1;
+};
+
+absl::StatusOr<Layout> LayOut(const Shape& shape, const Attributes& attributes) {
+  const std::int64_t elements = shape.ElementCount().value_or(0);
+  if (attributes.GetString("axis") == "all") {
+    return Layout{elements == 0 ? 0 : 1, elements, 1};
+  }
+  KERNELWIRE_ASSIGN_OR_RETURN(const int axis,
+                              ResolveAxis("axis", attributes.GetInt("axis").value_or(-1), shape.rank()));
+  if (elements == 0) {
+    return Layout{};
+  }
+  if (shape.rank() == 0) {
+    return Layout{1, 1, 1};
+  }
+  return Layout{shape.ElementCount(0, axis).value_or(0), shape[axis],
+                shape.ElementCount(axis + 1, shape.rank()).value_or(0)};
+}
+
+absl::StatusOr<Plan> PlanSoftmax(const PlanRequest& request) {
+  const TensorDesc& x = *request.inputs[0];
+  KERNELWIRE_ASSIGN_OR_RETURN(const Layout layout, LayOut(x.shape, *request.attributes));
+  SoftmaxParams params;
+  params.x_type = x.dtype;
+  params.y_type = OutputTypeOf(*request.attributes, x.dtype);
+  params.algorithm = AlgorithmOf(request.attributes->GetString("algorithm"));
+  params.width = layout.width;
+  params.inner = layout.inner;
+
+  Plan plan;
+  plan.rows = layout.pieces;
+  KERNELWIRE_ASSIGN_OR_RETURN(plan.outputs[0], PlanOutput("y", params.y_type, x.shape));
+  plan.work_bytes = static_cast<std::int64_t>(*x.ByteSize() + plan.outputs[0].bytes);
+  plan.key.Append(static_cast<std::uint64_t>(params.x_type));
+  plan.key.Append(static_cast<std::uint64_t>(params.y_type));
+  plan.key.Append(static_cast<std::uint64_t>(params.algorithm));
+  plan.key.Append(static_cast<std::uint64_t>(params.width));
+  plan.key.Append(static_cast<std::uint64_t>(params.inner));
+  plan.SetParams(params);
+  return plan;
+}
+
+KnownAnswer::Tensor Fp32Tensor(const Shape& shape, const std::vector<float>& values) {
+  KnownAnswer::Tensor tensor;
+  tensor.desc = TensorDesc{DataType::kFp32, shape};
+  tensor.bytes.resize(values.size() * sizeof(float));
+  std::memcpy(tensor.bytes.data(), values.data(), tensor.bytes.size());
+  return tensor;
+}
+
+/// Logarithms of 1, 2 and 1 give quarters and a half, as does the same row 1000 higher, which overflows where nobody
+/// subtracts the maximum; and a masked row.
+KnownAnswer SoftmaxKnownAnswer() {
+  constexpr float kMasked = -std::numeric_limits<float>::infinity();
+  constexpr float kLog2 = 0.6931472F;
+  KnownAnswer answer;
+  answer.inputs = {Fp32Tensor({3, 3}, {0.0F, kLog2, 0.0F, 1000.0F, 1000.0F + kLog2, 1000.0F, 7.0F, kMasked, kMasked})};
+  answer.outputs = {Fp32Tensor({3, 3}, {0.25F, 0.5F, 0.25F, 0.25F, 0.5F, 0.25F, 1.0F, 0.0F, 0.0F})};
+  answer.absolute_tolerance = 3e-5;  // 1000 + log 2 is not a f32
+  return answer;
+}
+
+}  // namespace
+
+Operator MakeSoftmax() {
+  Operator op;
+  op.spec = MakeSpec();
+  op.plan = &PlanSoftmax;
+  op.run_host = &RunSoftmaxHost;
+  op.known_answer = &SoftmaxKnownAnswer;
+  return op;
+}
+
+}  // namespace kernelwire

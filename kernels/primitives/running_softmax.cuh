@@ -1,0 +1,91 @@
+// The two statistics of a softmax row, found in one pass and merged between threads.
+// Source: M. Milakov and N. Gimelshein, "Online normalizer calculation for softmax", 2018.
+//
+// Infinities and NaN. A part that holds nothing but -infinity has a maximum of -infinity, and -inf - -inf would be NaN:
+// while the maximum is -infinity, 0 is subtracted instead, and such elements count 0. NaN need not survive in
+// `maximum`, because its exponential makes `sum` NaN, and so does that of +infinity (inf - inf); a NaN sum makes every
+// result of the row NaN. A row of nothing but -infinity ends with its maximum at -infinity, and exp(x - maximum) gives
+// the NaN that is due.
+#ifndef KERNELWIRE_KERNELS_PRIMITIVES_RUNNING_SOFTMAX_CUH_
+#define KERNELWIRE_KERNELS_PRIMITIVES_RUNNING_SOFTMAX_CUH_
+
+#include <cuda_runtime.h>
+
+#include <limits>
+#include <type_traits>
+
+namespace kernelwire {
+
+/// -infinity, also in device code.
+template <typename Acc>
+inline constexpr Acc kMinusInfinity = -std::numeric_limits<Acc>::infinity();
+
+/// exp(x) for x <= 0. Results that end in 16 bits take the faster power of two: its error, at most
+/// (2 + |x|) * 2^-23 of the result, is far below half of a unit there.
+template <typename Out, typename Acc>
+__device__ __forceinline__ Acc SoftmaxExp(Acc x) {
+  if constexpr (std::is_same_v<Acc, double>) {
+    return exp(x);
+  } else if constexpr (sizeof(Out) == 2) {
+    return exp2f(x * 1.4426950408889634F);
+  } else {
+    return expf(x);
+  }
+}
+
+/// What is subtracted from elements whose largest is `maximum`.
+template <typename Acc>
+__device__ __forceinline__ Acc SoftmaxOffset(Acc maximum) {
+  return maximum == kMinusInfinity<Acc> ? Acc{0} : maximum;
+}
+
+/// Sums run in f64: they fold the sums of short stretches, so that the longest row is summed as exactly as a short one.
+template <typename Acc>
+struct RunningSoftmax {
+  Acc maximum;
+  double sum;  // of exp(x - SoftmaxOffset(maximum))
+
+  static __device__ __forceinline__ RunningSoftmax Empty() { return {kMinusInfinity<Acc>, 0.0}; }
+};
+
+/// The statistics of both parts together. The smaller maximum's sum is the one that is rescaled, so (a, b) and (b, a)
+/// give the same bits.
+template <typename Out, typename Acc>
+__device__ __forceinline__ RunningSoftmax<Acc> Merge(const RunningSoftmax<Acc>& a, const RunningSoftmax<Acc>& b) {
+  // Members are picked one by one: a reference to the one or the other would put both into memory.
+  const bool a_leads = a.maximum >= b.maximum;
+  const Acc high_maximum = a_leads ? a.maximum : b.maximum;
+  const Acc low_maximum = a_leads ? b.maximum : a.maximum;
+  const double high_sum = a_leads ? a.sum : b.sum;
+  const double low_sum = a_leads ? b.sum : a.sum;
+  const Acc factor = SoftmaxExp<Out>(low_maximum - SoftmaxOffset(high_maximum));
+  RunningSoftmax<Acc> merged;
+  merged.maximum = high_maximum;
+  // Equal maxima need no factor; of two parts without one it would be exp(-inf), and of two at +inf a second NaN.
+  merged.sum = low_maximum == high_maximum ? high_sum + low_sum : fma(low_sum, static_cast<double>(factor), high_sum);
+  return merged;
+}
+
+/// Adds `count` elements to `running`: their maximum first, then their exponentials. Unrolled; `x` stays in registers.
+template <typename Out, int kCount, typename Acc>
+__device__ __forceinline__ void AddElements(const Acc (&x)[kCount], RunningSoftmax<Acc>& running) {
+  Acc maximum = running.maximum;
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) {
+    maximum = fmax(maximum, x[i]);
+  }
+  const Acc offset = SoftmaxOffset(maximum);
+  Acc sum{0};
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) {
+    sum += SoftmaxExp<Out>(x[i] - offset);
+  }
+  // After +infinity the old maximum may equal the offset: inf - inf is the NaN that is due.
+  const Acc factor = SoftmaxExp<Out>(running.maximum - offset);
+  running.sum = fma(running.sum, static_cast<double>(factor), static_cast<double>(sum));
+  running.maximum = maximum;
+}
+
+}  // namespace kernelwire
+
+#endif  // KERNELWIRE_KERNELS_PRIMITIVES_RUNNING_SOFTMAX_CUH_

@@ -1,0 +1,122 @@
+// Memory of any floating-point type, read and written by threads in vectors of up to 16 bytes and computed with in f32
+// or f64: widening is exact, narrowing rounds once, to nearest even. Nothing is flushed.
+#ifndef KERNELWIRE_KERNELS_PRIMITIVES_VECTOR_IO_CUH_
+#define KERNELWIRE_KERNELS_PRIMITIVES_VECTOR_IO_CUH_
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include <cstdint>
+#include <type_traits>
+
+#include "kernels/core/dtype.h"
+
+namespace kernelwire {
+
+/// A type as a value, for dispatch from a run-time DataType.
+template <typename T>
+struct TypeTag {
+  using Type = T;
+};
+
+/// Calls f(TypeTag<T>{}) with the device's type of `dtype`. Requires: one of FP16, BF16, FP32, FP64.
+/// (The pragma: whether host or device code calls it is up to `f`.)
+#pragma nv_exec_check_disable
+template <typename F>
+__host__ __device__ auto WithFloatType(DataType dtype, F&& f) {
+  switch (dtype) {
+    case DataType::kFp16:
+      return f(TypeTag<__half>{});
+    case DataType::kBf16:
+      return f(TypeTag<__nv_bfloat16>{});
+    case DataType::kFp32:
+      return f(TypeTag<float>{});
+    default:
+      return f(TypeTag<double>{});
+  }
+}
+
+/// f64 when any of the types is f64, else f32.
+template <typename... T>
+using AccumulatorOf = std::conditional_t<(std::is_same_v<T, double> || ...), double, float>;
+
+template <typename Acc, typename T>
+__device__ __forceinline__ Acc Widen(T value) {
+  if constexpr (std::is_same_v<T, __half>) {
+    return static_cast<Acc>(__half2float(value));
+  } else if constexpr (std::is_same_v<T, __nv_bfloat16>) {
+    return static_cast<Acc>(__bfloat162float(value));
+  } else {
+    return static_cast<Acc>(value);
+  }
+}
+
+template <typename T, typename Acc>
+__device__ __forceinline__ T Narrow(Acc value) {
+  if constexpr (std::is_same_v<T, __half>) {
+    if constexpr (std::is_same_v<Acc, double>) {
+      return __double2half(value);  // by way of f32 it would be rounded twice
+    } else {
+      return __float2half_rn(value);
+    }
+  } else if constexpr (std::is_same_v<T, __nv_bfloat16>) {
+    if constexpr (std::is_same_v<Acc, double>) {
+      return __double2bfloat16(value);
+    } else {
+      return __float2bfloat16_rn(value);
+    }
+  } else {
+    return static_cast<T>(value);
+  }
+}
+
+/// kLength elements that move together. Requires: at most 16 bytes, a power of two of elements.
+template <typename T, int kLength>
+struct alignas(sizeof(T) * kLength) Vector {
+  static_assert(sizeof(T) * kLength <= 16);
+  T values[kLength];
+};
+
+/// The most elements of T that one instruction moves.
+template <typename T>
+inline constexpr int kWidestVector = 16 / static_cast<int>(sizeof(T));
+
+/// Reads kLength elements, widened. Requires: `from` aligned to the elements' bytes, or to 16 where they are more.
+template <int kLength, typename Acc, typename T>
+__device__ __forceinline__ void LoadWidened(const T* from, Acc (&to)[kLength]) {
+  constexpr int kPiece = kLength < kWidestVector<T> ? kLength : kWidestVector<T>;
+#pragma unroll
+  for (int i = 0; i < kLength; i += kPiece) {
+    const auto piece = *reinterpret_cast<const Vector<T, kPiece>*>(from + i);
+#pragma unroll
+    for (int j = 0; j < kPiece; ++j) {
+      to[i + j] = Widen<Acc>(piece.values[j]);
+    }
+  }
+}
+
+/// Writes kLength elements, each rounded once. Requires: alignment as above.
+template <int kLength, typename Acc, typename T>
+__device__ __forceinline__ void StoreNarrowed(const Acc (&from)[kLength], T* to) {
+  constexpr int kPiece = kLength < kWidestVector<T> ? kLength : kWidestVector<T>;
+#pragma unroll
+  for (int i = 0; i < kLength; i += kPiece) {
+    Vector<T, kPiece> piece;
+#pragma unroll
+    for (int j = 0; j < kPiece; ++j) {
+      piece.values[j] = Narrow<T>(from[i + j]);
+    }
+    *reinterpret_cast<Vector<T, kPiece>*>(to + i) = piece;
+  }
+}
+
+/// One element of a type known at run time only.
+template <typename Acc>
+__device__ __forceinline__ Acc LoadOne(DataType dtype, const void* data, std::int64_t index) {
+  return WithFloatType(
+      dtype, [&](auto tag) { return Widen<Acc>(static_cast<const typename decltype(tag)::Type*>(data)[index]); });
+}
+
+}  // namespace kernelwire
+
+#endif  // KERNELWIRE_KERNELS_PRIMITIVES_VECTOR_IO_CUH_
