@@ -50,6 +50,7 @@ class Request {
   PlanRequest plan_request;  // its attributes stay valid as long as the request
   Nanos deadline = kNever;
   std::uint32_t priority = 0;                // 1 = first ... ; 0 = default
+  int wanted_device = -1;                    // index in the scheduler's devices; -1 = the least loaded
   std::size_t input_bytes[kMaxInputs] = {};  // of present inputs, as staged
 
   // ---- called by the scheduler, never under its lock ----

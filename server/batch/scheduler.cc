@@ -100,9 +100,10 @@ absl::Status Scheduler::Admit(Request* request, Nanos now) {
   if (request->deadline <= now) {
     return absl::DeadlineExceededError("the deadline had passed when the request arrived");
   }
-  const std::size_t chosen = LeastLoadedDevice();
+  const std::size_t chosen = ChooseDevice(*request);
   if (chosen == devices_.size()) {
-    return WithRetryHint(devices_.empty() ? absl::UnavailableError("no device") : devices_[0].lost, 100);
+    const auto named = static_cast<std::size_t>(std::max(request->wanted_device, 0));
+    return WithRetryHint(named < devices_.size() ? devices_[named].lost : absl::UnavailableError("no device"), 100);
   }
   DeviceState& device = devices_[chosen];
   const std::size_t needed = Batch::BytesNeeded(*request);
@@ -154,11 +155,13 @@ absl::Status Scheduler::CheckBudgets(const Request& request) {
   return absl::OkStatus();
 }
 
-std::size_t Scheduler::LeastLoadedDevice() const {
+std::size_t Scheduler::ChooseDevice(const Request& request) const {
   std::size_t best = devices_.size();
   for (std::size_t i = 0; i < devices_.size(); ++i) {
+    const bool usable =
+        devices_[i].lost.ok() && (request.wanted_device < 0 || request.wanted_device == static_cast<int>(i));
     const bool better = best == devices_.size() || devices_[i].outstanding_bytes < devices_[best].outstanding_bytes;
-    if (devices_[i].lost.ok() && better) {
+    if (usable && better) {
       best = i;
     }
   }

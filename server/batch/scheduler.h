@@ -120,7 +120,7 @@ class Scheduler {
   // scheduler.cc, the way in; under the mutex unless it says otherwise.
   absl::Status Admit(Request* request, Nanos now);
   absl::Status CheckBudgets(const Request& request);
-  std::size_t LeastLoadedDevice() const;  // devices_.size() when all are lost
+  std::size_t ChooseDevice(const Request& request) const;  // devices_.size() when all that will do are lost
   bool Place(Request* request, Nanos now, bool first_in_line);
   Batch* JoinableBatch(DeviceState& device, const Request& request);
   Batch* OpenBatch(DeviceState& device, const Request& request, Nanos now);

@@ -332,5 +332,22 @@ TEST_F(SchedulerTest, RequestsSpreadOverDevicesByOutstandingBytes) {
   EXPECT_EQ(second.requests_run, 2u);
 }
 
+TEST_F(SchedulerTest, ARequestGoesToTheDeviceThatItNames) {
+  FakeDevice first(1, 1 << 24, 4096);
+  FakeDevice second(1, 1 << 24, 4096);
+  Scheduler scheduler(SchedulerOptions{}, &clock_, {&first, &second}, nullptr, [] {});
+  for (int i = 0; i < 3; ++i) {
+    FakeRequest* request = Make(1, 100);
+    request->wanted_device = 1;
+    ASSERT_TRUE(scheduler.Submit(request).ok());
+  }
+  EXPECT_EQ(first.requests_run, 0u);
+  EXPECT_EQ(second.requests_run, 3u);
+  scheduler.FailDevice(1, absl::UnavailableError("device lost"));
+  FakeRequest* refused = Make(1, 100);
+  refused->wanted_device = 1;
+  EXPECT_EQ(scheduler.Submit(refused).code(), absl::StatusCode::kUnavailable);
+}
+
 }  // namespace
 }  // namespace kernelwire
