@@ -17,10 +17,10 @@ constexpr std::size_t kMaxForeignBytes = 256;
 constexpr const char* kStageFields[kStageCount] = {"decode", "queue",    "stage", "copy_in",
                                                    "kernel", "copy_out", "encode"};
 
-/// The logger of request lines. In JSON its payload is a list of fields already; every other logger's is plain text.
-constexpr char kRequestLogger[] = "request";
+/// The logger of lines with fields. In JSON its payload is a list of them already; every other logger's is plain text.
+constexpr char kFieldsLogger[] = "fields";
 
-std::shared_ptr<spdlog::logger>& RequestLogger() {
+std::shared_ptr<spdlog::logger>& FieldsLogger() {
   static auto* const logger = new std::shared_ptr<spdlog::logger>();
   return *logger;
 }
@@ -35,7 +35,7 @@ class JsonFormatter final : public spdlog::formatter {
     const std::string_view payload = Text(line.payload);
     std::string text = "{\"time\":\"";
     text.append(time.data(), time.size()).append("\",\"level\":\"").append(level).append("\",");
-    if (Text(line.logger_name) == kRequestLogger) {
+    if (Text(line.logger_name) == kFieldsLogger) {
       text.append(payload);
     } else {
       text.append("\"message\":").append(QuoteJson(payload));
@@ -86,6 +86,24 @@ void AppendEscaped(char character, std::string* out) {
   }
 }
 
+/// A line with fields while it is written. Values come as JSON: quoted strings, numbers.
+class Line {
+ public:
+  explicit Line(std::string_view message)
+      : json_(g_format == LogFormat::kJson),
+        text_(json_ ? "\"message\":" + QuoteJson(message) : std::string(message)) {}
+  void Add(std::string_view name, std::string_view value) {
+    text_.append(json_ ? ",\"" : " ").append(name).append(json_ ? "\":" : "=").append(value);
+  }
+  void Write(spdlog::level::level_enum level) const {
+    FieldsLogger()->log(level, spdlog::string_view_t(text_.data(), text_.size()));
+  }
+
+ private:
+  const bool json_;
+  std::string text_;
+};
+
 std::string Foreign(std::string_view text) { return QuoteJson(text.substr(0, kMaxForeignBytes)); }
 
 }  // namespace
@@ -98,14 +116,14 @@ void SetUpLog(spdlog::level::level_enum level, LogFormat format) {
     sink->set_formatter(
         std::make_unique<spdlog::pattern_formatter>("%Y-%m-%dT%H:%M:%S.%eZ %-5l %v", spdlog::pattern_time_type::utc));
   }
-  auto requests = std::make_shared<spdlog::logger>(kRequestLogger, sink);
+  auto requests = std::make_shared<spdlog::logger>(kFieldsLogger, sink);
   auto lines = std::make_shared<spdlog::logger>("kernelwire", std::move(sink));
   for (const auto& logger : {requests, lines}) {
     logger->set_level(level);
     logger->flush_on(spdlog::level::trace);
   }
   g_format = format;
-  RequestLogger() = std::move(requests);
+  FieldsLogger() = std::move(requests);
   spdlog::set_default_logger(std::move(lines));
 }
 
@@ -122,30 +140,37 @@ absl::StatusOr<spdlog::level::level_enum> LogLevelByName(std::string_view name) 
       absl::StrCat("expected trace, debug, info, warn, error or off, got \"", std::string(name), "\""));
 }
 
-bool LogsRequests() { return RequestLogger() != nullptr && RequestLogger()->should_log(spdlog::level::debug); }
+bool LogsRequests() { return FieldsLogger() != nullptr && FieldsLogger()->should_log(spdlog::level::debug); }
 
-void LogRequest(std::string_view id, std::string_view op, const RequestRecord& record, std::string_view message) {
+void LogWithFields(spdlog::level::level_enum level, std::string_view message, const LogFields& fields) {
+  if (FieldsLogger() == nullptr || !FieldsLogger()->should_log(level)) {
+    return;
+  }
+  Line line(message);
+  for (const auto& [name, value] : fields) {
+    line.Add(name, QuoteJson(value));
+  }
+  line.Write(level);
+}
+
+void LogRequest(std::string_view id, std::string_view op, const RequestRecord& record, std::string_view error) {
   if (!LogsRequests()) {
     return;
   }
-  const bool json = g_format == LogFormat::kJson;
-  std::string line = json ? "\"event\":\"request\"" : "request";
-  const auto field = [&line, json](std::string_view name, std::string_view value) {
-    line.append(json ? ",\"" : " ").append(name).append(json ? "\":" : "=").append(value);
-  };
-  field("id", Foreign(id));
-  field("operator", Foreign(op));
-  field("code", QuoteJson(absl::StatusCodeToString(record.code)));
-  field("duration_micros", absl::StrCat(record.duration / 1000));
+  Line line("request");
+  line.Add("id", Foreign(id));
+  line.Add("operator", Foreign(op));
+  line.Add("code", QuoteJson(absl::StatusCodeToString(record.code)));
+  line.Add("duration_micros", absl::StrCat(record.duration / 1000));
   for (std::size_t stage = 0; stage < kStageCount; ++stage) {
     if (record.stages[stage] >= 0) {
-      field(std::string(kStageFields[stage]) + "_micros", absl::StrCat(record.stages[stage] / 1000));
+      line.Add(std::string(kStageFields[stage]) + "_micros", absl::StrCat(record.stages[stage] / 1000));
     }
   }
-  if (!message.empty()) {
-    field("message", Foreign(message));
+  if (!error.empty()) {
+    line.Add("error", Foreign(error));
   }
-  RequestLogger()->log(spdlog::level::debug, spdlog::string_view_t(line.data(), line.size()));
+  line.Write(spdlog::level::debug);
 }
 
 std::string QuoteJson(std::string_view text) {

@@ -11,6 +11,7 @@ namespace kernelwire {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
 using ::testing::internal::CaptureStderr;
@@ -46,6 +47,18 @@ TEST_F(LogTest, WritesJsonLines) {
                     HasSubstr("\"message\":\"a \\\"quoted\\\"\\u000aline\"")));
 }
 
+TEST_F(LogTest, WritesLinesWithFields) {
+  SetUpLog(spdlog::level::info, LogFormat::kPlain);
+  CaptureStderr();
+  LogWithFields(spdlog::level::info, "ready", {{"address", "[::1]:8001"}, {"device", "host"}});
+  LogWithFields(spdlog::level::debug, "not shown", {});
+  EXPECT_THAT(GetCapturedStderr(), EndsWith(" info  ready address=\"[::1]:8001\" device=\"host\"\n"));
+  SetUpLog(spdlog::level::info, LogFormat::kJson);
+  CaptureStderr();
+  LogWithFields(spdlog::level::info, "ready", {{"address", "[::1]:8001"}});
+  EXPECT_THAT(GetCapturedStderr(), EndsWith("\"level\":\"info\",\"message\":\"ready\",\"address\":\"[::1]:8001\"}\n"));
+}
+
 TEST_F(LogTest, WritesNoRequestLineAtInfo) {
   SetUpLog(spdlog::level::info, LogFormat::kPlain);
   CaptureStderr();
@@ -68,8 +81,8 @@ TEST_F(LogTest, WritesARequestLineAsJson) {
   CaptureStderr();
   LogRequest("{}", "softmax", Record(), "no such model");
   EXPECT_THAT(GetCapturedStderr(),
-              HasSubstr(",\"event\":\"request\",\"id\":\"{}\",\"operator\":\"softmax\",\"code\":\"NOT_FOUND\","
-                        "\"duration_micros\":1234,\"decode_micros\":9,\"message\":\"no such model\"}\n"));
+              HasSubstr(",\"message\":\"request\",\"id\":\"{}\",\"operator\":\"softmax\",\"code\":\"NOT_FOUND\","
+                        "\"duration_micros\":1234,\"decode_micros\":9,\"error\":\"no such model\"}\n"));
 }
 
 TEST_F(LogTest, CutsWhatComesFromOutside) {
