@@ -2,8 +2,10 @@
 #ifndef KERNELWIRE_SERVER_CODEC_INFER_REPLY_H_
 #define KERNELWIRE_SERVER_CODEC_INFER_REPLY_H_
 
+#include <cstddef>
 #include <string>
 
+#include "absl/status/status.h"
 #include "grpcpp/support/byte_buffer.h"
 #include "server/batch/request.h"
 #include "server/codec/infer_message.h"
@@ -14,9 +16,12 @@ namespace kernelwire {
 /// slice of their own, and gives the slab back at once.
 inline constexpr std::size_t kCopiedPayloadBytes = 8192;
 
+/// The longest error text in a stream; longer ones are cut between characters.
+inline constexpr std::size_t kMaxErrorMessageBytes = 1024;
+
 /// The reply to `request`: outputs in the order in which the client listed them, otherwise in the spec's. Larger
 /// payloads are slices over `completion.slab`, each holding a reference until gRPC lets go of it.
-/// Requires: completion.status is OK.
+/// Requires: `request` is bound, completion.status is OK. Thread-safe for different requests.
 grpc::ByteBuffer EncodeInferReply(const InferMessage& request, const Completion& completion);
 
 /// The same as an element of a ModelStreamInfer reply, and an error in that stream (its request's id is kept).

@@ -1,0 +1,96 @@
+// What decoding and encoding one request costs, by the bytes of its tensor.
+#include <string>
+
+#include "benchmark/benchmark.h"
+#include "server/codec/infer_message.h"
+#include "server/codec/infer_reply.h"
+#include "server/codec/testing/message_bytes.h"
+#include "server/codec/testing/probe_operator.h"
+#include "server/codec/testing/request_builder.h"
+#include "server/memory/slab_pool.h"
+
+namespace kernelwire {
+namespace {
+
+inference::ModelInferRequest RequestOf(std::int64_t bytes) {
+  inference::ModelInferRequest request;
+  request.set_model_name("probe");
+  request.set_id("12345");
+  testing::AddInput(&request, "x", "FP32", {bytes / 256, 64});
+  request.add_outputs()->set_name("copy");
+  request.add_raw_input_contents(std::string(static_cast<std::size_t>(bytes), 'x'));
+  return request;
+}
+
+/// gRPC hands over slices of about 8 KiB.
+grpc::ByteBuffer BufferOf(std::int64_t bytes) { return testing::SlicesOf(RequestOf(bytes).SerializeAsString(), 8192); }
+
+void BM_ParseAndBind(benchmark::State& state) {
+  const Catalog catalog = testing::ProbeCatalog();
+  const grpc::ByteBuffer buffer = BufferOf(state.range(0));
+  InferMessage message;
+  for (auto _ : state) {
+    if (!message.Parse(buffer).ok() || !message.Bind(catalog).ok()) {
+      state.SkipWithError("refused");
+      break;
+    }
+    benchmark::DoNotOptimize(message.plan());
+  }
+}
+BENCHMARK(BM_ParseAndBind)->Arg(1 << 10)->Arg(1 << 16)->Arg(1 << 20);
+
+void BM_CopyInput(benchmark::State& state) {
+  const Catalog catalog = testing::ProbeCatalog();
+  InferMessage message;
+  if (!message.Parse(BufferOf(state.range(0))).ok() || !message.Bind(catalog).ok()) {
+    state.SkipWithError("refused");
+  }
+  std::string copy(static_cast<std::size_t>(state.range(0)), '?');
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(message.CopyInput(0, copy.data()));
+  }
+  state.SetBytesProcessed(state.iterations() * state.range(0));
+}
+BENCHMARK(BM_CopyInput)->Arg(1 << 10)->Arg(1 << 16)->Arg(1 << 20);
+
+void BM_CopyTypedInput(benchmark::State& state) {
+  const Catalog catalog = testing::ProbeCatalog();
+  inference::ModelInferRequest request = RequestOf(0);
+  request.clear_raw_input_contents();
+  request.mutable_inputs(0)->clear_shape();
+  request.mutable_inputs(0)->add_shape(state.range(0));
+  request.mutable_inputs(0)->set_datatype("INT32");
+  for (int i = 0; i < state.range(0); ++i) {
+    request.mutable_inputs(0)->mutable_contents()->add_int_contents(i * 977 % 100000);
+  }
+  InferMessage message;
+  if (!message.Parse(testing::SlicesOf(request.SerializeAsString(), 8192)).ok() || !message.Bind(catalog).ok()) {
+    state.SkipWithError("refused");
+  }
+  std::string copy(static_cast<std::size_t>(state.range(0)) * 4, '?');
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(message.CopyInput(0, copy.data()));
+  }
+  state.SetItemsProcessed(state.iterations() * state.range(0));
+}
+BENCHMARK(BM_CopyTypedInput)->Arg(1 << 16);
+
+void BM_EncodeReply(benchmark::State& state) {
+  const Catalog catalog = testing::ProbeCatalog();
+  SlabPool pool(MakeHostRegion(std::size_t{1} << 21), 4096);
+  InferMessage message;
+  if (!message.Parse(BufferOf(state.range(0))).ok() || !message.Bind(catalog).ok()) {
+    state.SkipWithError("refused");
+  }
+  Completion completion;
+  completion.slab = pool.Take(static_cast<std::size_t>(state.range(0)));
+  completion.outputs[0] = {completion.slab->host(), message.plan().outputs[0].desc};
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(EncodeInferReply(message, completion));
+  }
+  completion.slab->Release();
+}
+BENCHMARK(BM_EncodeReply)->Arg(1 << 10)->Arg(1 << 13)->Arg(1 << 14)->Arg(1 << 20);
+
+}  // namespace
+}  // namespace kernelwire
