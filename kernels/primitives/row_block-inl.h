@@ -41,18 +41,34 @@ constexpr DataType TypeOf() {
   return std::is_same_v<Acc, double> ? DataType::kFp64 : DataType::kFp32;
 }
 
-/// The first `count` lanes from `from`, the others `fill`. Never reads beyond.
+// Whether masked loads and stores of 4- and 8-byte lanes leave alone what the mask excludes. Highway says so of all
+// lanes or of none; AVX2's own instructions do it for these.
+#if HWY_MEM_OPS_MIGHT_FAULT == 0 || HWY_TARGET == HWY_AVX2
+inline constexpr bool kMasksProtect = true;
+#else
+inline constexpr bool kMasksProtect = false;
+#endif
+
+/// The first `count` lanes from `from`, the others `fill`. Never reads beyond. Requires: 0 < count < Lanes(d).
 template <class D, typename Acc = hn::TFromD<D>>
 hn::Vec<D> LoadPartial(D d, const Acc* from, std::int64_t count, Acc fill) {
+  if constexpr (kMasksProtect) {
+    const auto mask = hn::FirstN(d, static_cast<std::size_t>(count));
+    return hn::IfThenElse(mask, hn::MaskedLoad(mask, d, from), hn::Set(d, fill));
+  }
   HWY_ALIGN Acc lanes[HWY_MAX_BYTES / sizeof(Acc)];
   hn::Store(hn::Set(d, fill), d, lanes);
   std::memcpy(lanes, from, static_cast<std::size_t>(count) * sizeof(Acc));
   return hn::Load(d, lanes);
 }
 
-/// Writes the first `count` lanes only.
+/// Writes the first `count` lanes only. Requires: as above.
 template <class D, typename Acc = hn::TFromD<D>>
 void StorePartial(hn::Vec<D> value, D d, Acc* to, std::int64_t count) {
+  if constexpr (kMasksProtect) {
+    hn::BlendedStore(value, hn::FirstN(d, static_cast<std::size_t>(count)), d, to);
+    return;
+  }
   HWY_ALIGN Acc lanes[HWY_MAX_BYTES / sizeof(Acc)];
   hn::Store(value, d, lanes);
   std::memcpy(to, lanes, static_cast<std::size_t>(count) * sizeof(Acc));
@@ -88,76 +104,92 @@ void WriteScalar(DataType dtype, Acc value, void* data, std::int64_t index) {
   }
 }
 
-// Whole vectors between 16-bit memory and f32; each returns how many elements it did, and the rest go one by one.
-// Where the machine has no conversions of its own (before AVX2), Highway's replacements do not keep NaN: none are done.
+// Between 16-bit memory and f32: each function converts as many elements as make whole vectors of `d`, from element
+// `done` on, and returns how many are done then.
+// Where the machine has no conversions of FP16 (before AVX2), Highway's replacements do not keep NaN: none are done.
 #if HWY_TARGET == HWY_SSSE3 || HWY_TARGET == HWY_SSE4 || HWY_TARGET == HWY_EMU128 || HWY_TARGET == HWY_SCALAR
-inline constexpr bool kHasHalfConversions = false;
+inline constexpr bool kHasFp16Conversions = false;
 #else
-inline constexpr bool kHasHalfConversions = true;
+inline constexpr bool kHasFp16Conversions = true;
 #endif
 
-inline std::int64_t WidenFp16(const std::uint16_t* from, std::int64_t count, float* to) {
-  std::int64_t i = 0;
-  if constexpr (kHasHalfConversions) {
-    const hn::ScalableTag<float> d;
-    const hn::Rebind<hwy::float16_t, decltype(d)> dh;
+template <class D>
+std::int64_t WidenFp16(D d, const std::uint16_t* from, std::int64_t done, std::int64_t count, float* to) {
+  if constexpr (kHasFp16Conversions) {
+    const hn::Rebind<hwy::float16_t, D> d_half;
+    const hn::Rebind<std::uint16_t, D> d_bits;
     const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-    const hn::Rebind<std::uint16_t, decltype(d)> du16;
-    for (; i + lanes <= count; i += lanes) {
-      hn::StoreU(hn::PromoteTo(d, hn::BitCast(dh, hn::LoadU(du16, from + i))), d, to + i);
+    for (; done + lanes <= count; done += lanes) {
+      hn::StoreU(hn::PromoteTo(d, hn::BitCast(d_half, hn::LoadU(d_bits, from + done))), d, to + done);
     }
   }
-  return i;
+  return done;
 }
 
-inline std::int64_t WidenBf16(const std::uint16_t* from, std::int64_t count, float* to) {
-  const hn::ScalableTag<float> d;
-  const hn::Rebind<std::uint16_t, decltype(d)> du16;
-  const hn::RebindToUnsigned<decltype(d)> du;
+template <class D>
+std::int64_t WidenBf16(D d, const std::uint16_t* from, std::int64_t done, std::int64_t count, float* to) {
+  const hn::Rebind<std::uint16_t, D> d_bits;
+  const hn::RebindToUnsigned<D> du;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  std::int64_t i = 0;
-  for (; i + lanes <= count; i += lanes) {
-    const auto upper = hn::ShiftLeft<16>(hn::PromoteTo(du, hn::LoadU(du16, from + i)));
-    hn::StoreU(hn::BitCast(d, upper), d, to + i);
+  for (; done + lanes <= count; done += lanes) {
+    const auto upper = hn::ShiftLeft<16>(hn::PromoteTo(du, hn::LoadU(d_bits, from + done)));
+    hn::StoreU(hn::BitCast(d, upper), d, to + done);
   }
-  return i;
+  return done;
 }
 
-inline std::int64_t NarrowFp16(const float* from, std::int64_t count, std::uint16_t* to) {
-  std::int64_t i = 0;
-  if constexpr (kHasHalfConversions) {
-    const hn::ScalableTag<float> d;
-    const hn::Rebind<hwy::float16_t, decltype(d)> dh;
-    const hn::Rebind<std::uint16_t, decltype(d)> du16;
+template <class D>
+std::int64_t NarrowFp16(D d, const float* from, std::int64_t done, std::int64_t count, std::uint16_t* to) {
+  if constexpr (kHasFp16Conversions) {
+    const hn::Rebind<hwy::float16_t, D> d_half;
+    const hn::Rebind<std::uint16_t, D> d_bits;
     const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-    for (; i + lanes <= count; i += lanes) {
-      hn::StoreU(hn::BitCast(du16, hn::DemoteTo(dh, hn::LoadU(d, from + i))), du16, to + i);
+    for (; done + lanes <= count; done += lanes) {
+      hn::StoreU(hn::BitCast(d_bits, hn::DemoteTo(d_half, hn::LoadU(d, from + done))), d_bits, to + done);
     }
   }
-  return i;
+  return done;
 }
 
 /// Highway's own f32 to bf16 truncates; this rounds to nearest even and keeps NaN, as FloatToBf16 does.
-inline std::int64_t NarrowBf16(const float* from, std::int64_t count, std::uint16_t* to) {
-  const hn::ScalableTag<float> d;
-  const hn::Rebind<std::uint16_t, decltype(d)> du16;
-  const hn::RebindToUnsigned<decltype(d)> du;
-  const hn::RebindToSigned<decltype(d)> di;
+template <class D>
+std::int64_t NarrowBf16(D d, const float* from, std::int64_t done, std::int64_t count, std::uint16_t* to) {
+  const hn::Rebind<std::uint16_t, D> d_bits;
+  const hn::RebindToUnsigned<D> du;
+  const hn::RebindToSigned<D> di;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const auto one = hn::Set(du, 1u);
   const auto below_half = hn::Set(du, 0x7FFFu);
   const auto quiet = hn::Set(du, 0x0040u);
-  std::int64_t i = 0;
-  for (; i + lanes <= count; i += lanes) {
-    const auto value = hn::LoadU(d, from + i);
+  for (; done + lanes <= count; done += lanes) {
+    const auto value = hn::LoadU(d, from + done);
     const auto bits = hn::BitCast(du, value);
     const auto kept = hn::ShiftRight<16>(bits);
     const auto rounded = hn::ShiftRight<16>(hn::Add(bits, hn::Add(below_half, hn::And(kept, one))));
     const auto is_nan = hn::RebindMask(du, hn::IsNaN(value));
     const auto result = hn::IfThenElse(is_nan, hn::Or(kept, quiet), rounded);
-    hn::StoreU(hn::DemoteTo(du16, hn::BitCast(di, result)), du16, to + i);
+    hn::StoreU(hn::DemoteTo(d_bits, hn::BitCast(di, result)), d_bits, to + done);
   }
-  return i;
+  return done;
+}
+
+/// Widens whole vectors, then what is left by vectors of four, and returns how many elements are done.
+inline std::int64_t Widen16(DataType dtype, const std::uint16_t* from, std::int64_t count, float* to) {
+  const hn::ScalableTag<float> d;
+  const hn::CappedTag<float, 4> d4;
+  if (dtype == DataType::kFp16) {
+    return WidenFp16(d4, from, WidenFp16(d, from, 0, count, to), count, to);
+  }
+  return WidenBf16(d4, from, WidenBf16(d, from, 0, count, to), count, to);
+}
+
+inline std::int64_t Narrow16(DataType dtype, const float* from, std::int64_t count, std::uint16_t* to) {
+  const hn::ScalableTag<float> d;
+  const hn::CappedTag<float, 4> d4;
+  if (dtype == DataType::kFp16) {
+    return NarrowFp16(d4, from, NarrowFp16(d, from, 0, count, to), count, to);
+  }
+  return NarrowBf16(d4, from, NarrowBf16(d, from, 0, count, to), count, to);
 }
 
 /// Elements [first, first + count) of a row, in the accumulation type: the row's own memory where it has that type,
@@ -169,10 +201,8 @@ const Acc* LoadBlock(DataType dtype, const void* row, std::int64_t first, std::i
   }
   std::int64_t done = 0;
   if constexpr (std::is_same_v<Acc, float>) {
-    if (dtype == DataType::kFp16) {
-      done = WidenFp16(static_cast<const std::uint16_t*>(row) + first, count, buffer);
-    } else if (dtype == DataType::kBf16) {
-      done = WidenBf16(static_cast<const std::uint16_t*>(row) + first, count, buffer);
+    if (SizeOf(dtype) == 2) {
+      done = Widen16(dtype, static_cast<const std::uint16_t*>(row) + first, count, buffer);
     }
   }
   for (; done < count; ++done) {
@@ -195,10 +225,8 @@ void StoreBlock(DataType dtype, const Acc* buffer, std::int64_t count, void* row
   }
   std::int64_t done = 0;
   if constexpr (std::is_same_v<Acc, float>) {
-    if (dtype == DataType::kFp16) {
-      done = NarrowFp16(buffer, count, static_cast<std::uint16_t*>(row) + first);
-    } else if (dtype == DataType::kBf16) {
-      done = NarrowBf16(buffer, count, static_cast<std::uint16_t*>(row) + first);
+    if (SizeOf(dtype) == 2) {
+      done = Narrow16(dtype, buffer, count, static_cast<std::uint16_t*>(row) + first);
     }
   }
   for (; done < count; ++done) {

@@ -114,8 +114,8 @@ void ScaleInPlace(Acc* x, std::int64_t count, Acc factor) {
   for (; i + lanes <= count; i += lanes) {
     hn::StoreU(hn::Mul(hn::LoadU(d, x + i), factors), d, x + i);
   }
-  for (; i < count; ++i) {
-    x[i] *= factor;
+  if (i < count) {
+    StorePartial(hn::Mul(LoadPartial(d, x + i, count - i, Acc{0}), factors), d, x + i, count - i);
   }
 }
 

@@ -62,8 +62,10 @@ void ScaleBlock(const Acc* x, std::int64_t count, Acc factor, const Acc* weight,
     const auto weights = weight != nullptr ? hn::LoadU(d, weight + i) : one_weights;
     hn::StoreU(hn::Mul(hn::Mul(hn::LoadU(d, x + i), factors), weights), d, y + i);
   }
-  for (; i < count; ++i) {
-    y[i] = (x[i] * factor) * (weight != nullptr ? weight[i] : one_weight);
+  if (i < count) {
+    const auto weights = weight != nullptr ? LoadPartial(d, weight + i, count - i, Acc{0}) : one_weights;
+    const auto scaled = hn::Mul(LoadPartial(d, x + i, count - i, Acc{0}), factors);
+    StorePartial(hn::Mul(scaled, weights), d, y + i, count - i);
   }
 }
 
