@@ -12,6 +12,8 @@ namespace {
 constexpr std::int64_t kRangesPerThread = 4;
 /// Threads woken by whoever joins a loop. Two of them make a tree: no thread spends its time waking all others.
 constexpr int kWakes = 2;
+/// A loop that takes its caller less than this is over before a thread that was woken for it has done its share.
+constexpr std::chrono::microseconds kWorthWaking{50};
 
 }  // namespace
 
@@ -57,9 +59,14 @@ void WorkerPool::ParallelFor(std::int64_t count, std::int64_t grain,
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     loops_.push_back(&loop);
-    for (int i = 0; i < kWakes; ++i) {
-      WakeOne();
-    }
+    CallSpinner();
+  }
+  const auto start = std::chrono::steady_clock::now();
+  loop.RunRange();
+  if ((std::chrono::steady_clock::now() - start) * (count / step) > kWorthWaking) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    loop.worth_waking = true;
+    WakeSome();
   }
   loop.RunRanges();
   {
@@ -73,10 +80,17 @@ void WorkerPool::ParallelFor(std::int64_t count, std::int64_t grain,
   }
 }
 
+bool WorkerPool::Loop::RunRange() {
+  const std::int64_t begin = next.fetch_add(step, std::memory_order_relaxed);
+  if (begin >= count) {
+    return false;
+  }
+  (*body)(begin, std::min(begin + step, count));
+  return true;
+}
+
 void WorkerPool::Loop::RunRanges() {
-  for (std::int64_t begin = next.fetch_add(step, std::memory_order_relaxed); begin < count;
-       begin = next.fetch_add(step, std::memory_order_relaxed)) {
-    (*body)(begin, std::min(begin + step, count));
+  while (RunRange()) {
   }
 }
 
@@ -101,8 +115,8 @@ void WorkerPool::Work() {
 
 void WorkerPool::Help(Loop* loop, std::unique_lock<std::mutex>* lock) {
   loop->helpers.fetch_add(1, std::memory_order_relaxed);
-  for (int i = 0; i < kWakes; ++i) {
-    WakeOne();
+  if (loop->worth_waking) {
+    WakeSome();
   }
   lock->unlock();
   loop->RunRanges();
@@ -129,12 +143,24 @@ void WorkerPool::WaitForWork(std::unique_lock<std::mutex>* lock) {
   }
 }
 
-/// The thread that spins is free to have; waking one that sleeps costs a system call.
+/// Costs nothing, where waking a thread that sleeps is a system call. False: nobody spins, or it has been called.
+bool WorkerPool::CallSpinner() {
+  if (!spinning_ || called_.load(std::memory_order_relaxed)) {
+    return false;
+  }
+  called_.store(true, std::memory_order_relaxed);
+  return true;
+}
+
 void WorkerPool::WakeOne() {
-  if (spinning_ && !called_.load(std::memory_order_relaxed)) {
-    called_.store(true, std::memory_order_relaxed);
-  } else if (sleepers_ > 0) {
+  if (!CallSpinner() && sleepers_ > 0) {
     work_.notify_one();
+  }
+}
+
+void WorkerPool::WakeSome() {
+  for (int i = 0; i < kWakes; ++i) {
+    WakeOne();
   }
 }
 

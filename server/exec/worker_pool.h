@@ -52,7 +52,10 @@ class WorkerPool final : public ParallelExecutor {
     std::atomic<std::int64_t> next{0};
     std::atomic<int> helpers{0};  // written under mutex_; read also by the spinning caller
 
+    bool worth_waking = false;  // under mutex_
+
     bool HasRanges() const { return next.load(std::memory_order_relaxed) < count; }
+    bool RunRange();  // false: none was left
     void RunRanges();
   };
 
@@ -60,10 +63,12 @@ class WorkerPool final : public ParallelExecutor {
   void Help(Loop* loop, std::unique_lock<std::mutex>* lock);
   void WaitForWork(std::unique_lock<std::mutex>* lock);
   bool Spin(const std::function<bool()>& until) const;
-  // The three below: with mutex_ held.
+  // The five below: with mutex_ held.
   bool HasWork() const;
   Loop* LoopToHelp() const;
+  bool CallSpinner();
   void WakeOne();
+  void WakeSome();
 
   const std::chrono::nanoseconds spin_;
 

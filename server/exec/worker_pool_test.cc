@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <random>
+#include <utility>
 
 namespace kernelwire {
 namespace {
@@ -30,6 +31,12 @@ class Countdown {
   std::condition_variable zero_;
   int count_;
 };
+
+void WorkFor(std::chrono::nanoseconds duration) {
+  const auto end = std::chrono::steady_clock::now() + duration;
+  while (std::chrono::steady_clock::now() < end) {
+  }
+}
 
 /// Runs a loop and holds it to its promise: every index once, ranges no shorter than the grain but for the last.
 void CheckLoop(WorkerPool& pool, std::int64_t count, std::int64_t grain) {
@@ -79,7 +86,13 @@ TEST(WorkerPoolTest, IdleThreadsHelp) {
     WorkerPool pool(2, "test", spin);
     for (int round = 0; round < 20; ++round) {
       Countdown inside(3);  // nobody leaves before the caller and both threads are in
-      pool.ParallelFor(3, 1, [&](std::int64_t, std::int64_t) {
+      const std::thread::id caller = std::this_thread::get_id();
+      bool first = true;
+      pool.ParallelFor(100, 1, [&](std::int64_t, std::int64_t) {
+        if (std::this_thread::get_id() == caller && std::exchange(first, false)) {
+          WorkFor(std::chrono::milliseconds(1));  // by which the caller sees that the loop is worth waking others
+          return;
+        }
         inside.Done();
         inside.Wait();
       });
