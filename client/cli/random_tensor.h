@@ -1,0 +1,35 @@
+// Inputs for measurements: tensors of random values from a seed.
+#ifndef KERNELWIRE_CLIENT_CLI_RANDOM_TENSOR_H_
+#define KERNELWIRE_CLIENT_CLI_RANDOM_TENSOR_H_
+
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "client/cli/npy.h"
+#include "kernelwire/status.h"
+#include "kernelwire/tensor.h"
+
+namespace kernelwire::cli {
+
+/// An input by name, type and shape.
+struct InputPlan {
+  std::string name;
+  client::DataType dtype = client::DataType::kFp32;
+  std::vector<std::int64_t> shape;
+};
+
+/// "8,1024"; an empty text is a scalar. Errors: INVALID_ARGUMENT.
+client::Result<std::vector<std::int64_t>> ParseShapeText(const std::string& text);
+/// "x=FP32:8,1024". Errors: INVALID_ARGUMENT that says what was expected and what came.
+client::Result<InputPlan> ParseInputPlan(const std::string& text);
+
+/// Random elements: floats in [-4, 4), integers in [0, 80). By name: `boxes` are corners x1 y1 x2 y2 of boxes of 8 to
+/// 136 pixels a side in a 1024 x 1024 image, `scores` are in [0, 1). The same plan and state give the same bytes on any
+/// machine. Requires: the shape has a number of elements.
+Array RandomTensor(const InputPlan& plan, std::mt19937_64& random);
+
+}  // namespace kernelwire::cli
+
+#endif  // KERNELWIRE_CLIENT_CLI_RANDOM_TENSOR_H_

@@ -1,0 +1,125 @@
+#include "client/cli/svg.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "client/cli/table.h"
+
+namespace kernelwire::cli {
+namespace {
+
+constexpr double kMargin = 12;
+constexpr double kTitleHeight = 20;
+
+struct Frame {
+  double left = 0, top = 0, right = 1, bottom = 1;
+};
+
+bool IsFinite(const DrawnBox& box) {
+  return std::all_of(box.corners.begin(), box.corners.end(), [](float x) { return std::isfinite(x); });
+}
+
+// From the origin, where images begin, to the farthest corners.
+Frame FrameOf(const DrawnImage& image) {
+  Frame frame;
+  for (const DrawnBox& box : image.boxes) {
+    if (IsFinite(box)) {
+      const auto [x1, y1, x2, y2] = box.corners;
+      frame.left = std::min({frame.left, static_cast<double>(x1), static_cast<double>(x2)});
+      frame.right = std::max({frame.right, static_cast<double>(x1), static_cast<double>(x2)});
+      frame.top = std::min({frame.top, static_cast<double>(y1), static_cast<double>(y2)});
+      frame.bottom = std::max({frame.bottom, static_cast<double>(y1), static_cast<double>(y2)});
+    }
+  }
+  return frame;
+}
+
+// Hues a golden angle apart: neighbours in number are far apart in colour, and no two of a few hundred are the same.
+std::string ColourOf(std::int64_t group) {
+  const double hue = std::fmod(std::fmod(static_cast<double>(group) * 137.508, 360) + 360, 360);
+  return "hsl(" + Fixed(hue, 0) + ",75%,42%)";
+}
+
+std::string Attribute(const char* name, double value) {
+  return std::string(" ") + name + "=\"" + Fixed(value, 1) + "\"";
+}
+
+std::string DrawBox(const DrawnBox& box, const Frame& frame, double scale) {
+  const double x1 = (std::min(box.corners[0], box.corners[2]) - frame.left) * scale;
+  const double y1 = (std::min(box.corners[1], box.corners[3]) - frame.top) * scale;
+  const double width = std::fabs(static_cast<double>(box.corners[2]) - static_cast<double>(box.corners[0])) * scale;
+  const double height = std::fabs(static_cast<double>(box.corners[3]) - static_cast<double>(box.corners[1])) * scale;
+  const std::string colour = ColourOf(box.group);
+  std::string svg = "<rect" + Attribute("x", x1) + Attribute("y", y1) + Attribute("width", width) +
+                    Attribute("height", height) + " stroke=\"" + colour + "\" fill=\"" + colour +
+                    "\" fill-opacity=\"0.08\"/>\n";
+  return svg + "<text" + Attribute("x", x1 + 2) + Attribute("y", std::max(y1, 8.0) + 8) + " fill=\"" + colour + "\">" +
+         EscapeXml(box.label) + "</text>\n";
+}
+
+std::string DrawImage(const DrawnImage& image, double x, double y, double size) {
+  const Frame frame = FrameOf(image);
+  const double scale = size / std::max(frame.right - frame.left, frame.bottom - frame.top);
+  std::string svg = "<g transform=\"translate(" + Fixed(x, 1) + " " + Fixed(y, 1) + ")\">\n";
+  svg += "<text class=\"title\" x=\"0\" y=\"-6\">" + EscapeXml(image.title) + "</text>\n";
+  svg += "<rect class=\"frame\" x=\"0\" y=\"0\"" + Attribute("width", (frame.right - frame.left) * scale) +
+         Attribute("height", (frame.bottom - frame.top) * scale) + "/>\n";
+  for (const DrawnBox& box : image.boxes) {
+    if (IsFinite(box)) {
+      svg += DrawBox(box, frame, scale);
+    }
+  }
+  return svg + "</g>\n";
+}
+
+}  // namespace
+
+std::string EscapeXml(const std::string& text) {
+  std::string escaped;
+  for (const char c : text) {
+    switch (c) {
+      case '&':
+        escaped += "&amp;";
+        break;
+      case '<':
+        escaped += "&lt;";
+        break;
+      case '>':
+        escaped += "&gt;";
+        break;
+      case '"':
+        escaped += "&quot;";
+        break;
+      case '\'':
+        escaped += "&#39;";
+        break;
+      default:
+        if (static_cast<unsigned char>(c) >= 0x20 || c == '\t' || c == '\n') {
+          escaped += c;
+        }
+    }
+  }
+  return escaped;
+}
+
+std::string DrawSvg(const std::vector<DrawnImage>& images) {
+  const auto columns = static_cast<std::size_t>(std::ceil(std::sqrt(static_cast<double>(images.size()))));
+  const double size = images.size() == 1 ? 1000 : 320;
+  const double step = size + 2 * kMargin;
+  const std::size_t rows = columns == 0 ? 0 : (images.size() + columns - 1) / columns;
+  const double width = static_cast<double>(columns) * step;
+  const double height = static_cast<double>(rows) * (step + kTitleHeight);
+  std::string svg = "<svg xmlns=\"http://www.w3.org/2000/svg\"" + Attribute("width", width) +
+                    Attribute("height", height) + ">\n" +
+                    "<style>text{font:9px sans-serif;stroke:none} rect{stroke-width:1.5} .title{font-size:12px} "
+                    ".frame{fill:#fff;stroke:#bbb;stroke-width:1}</style>\n"
+                    "<rect width=\"100%\" height=\"100%\" fill=\"#f4f4f4\"/>\n";
+  for (std::size_t i = 0; i < images.size(); ++i) {
+    const double x = static_cast<double>(i % columns) * step + kMargin;
+    const double y = static_cast<double>(i / columns) * (step + kTitleHeight) + kMargin + kTitleHeight;
+    svg += DrawImage(images[i], x, y, size);
+  }
+  return svg + "</svg>\n";
+}
+
+}  // namespace kernelwire::cli

@@ -1,0 +1,34 @@
+// Pictures of detections.
+#ifndef KERNELWIRE_CLIENT_CLI_SVG_H_
+#define KERNELWIRE_CLIENT_CLI_SVG_H_
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace kernelwire::cli {
+
+/// A box to draw, corners x1 y1 x2 y2 in the image's own units; boxes of one `group` share a colour.
+struct DrawnBox {
+  std::array<float, 4> corners;
+  std::int64_t group;
+  std::string label;
+};
+
+/// One image: boxes around which the frame is drawn, since the image itself is not known.
+struct DrawnImage {
+  std::string title;
+  std::vector<DrawnBox> boxes;
+};
+
+/// An SVG document with the images in a grid; a single one fills it. Text is escaped; boxes whose coordinates are not
+/// finite are left out.
+std::string DrawSvg(const std::vector<DrawnImage>& images);
+
+/// `text` as XML content: & < > " ' replaced, control characters (which XML cannot hold) left out.
+std::string EscapeXml(const std::string& text);
+
+}  // namespace kernelwire::cli
+
+#endif  // KERNELWIRE_CLIENT_CLI_SVG_H_
