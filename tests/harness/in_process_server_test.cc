@@ -1,0 +1,161 @@
+// The life of a server: start, self-test, ports, orderly and forced stops, and what it says of itself meanwhile.
+#include "tests/harness/in_process_server.h"
+
+#include <gmock/gmock.h>
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "health.grpc.pb.h"
+#include "open_inference.grpc.pb.h"
+#include "server/rpc/probe.h"
+
+namespace kernelwire::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+constexpr absl::Duration kPatience = absl::Seconds(30);
+
+std::unique_ptr<inference::GRPCInferenceService::Stub> Connect(const InProcessServer& server) {
+  return inference::GRPCInferenceService::NewStub(
+      grpc::CreateChannel(server.address(), grpc::InsecureChannelCredentials()));
+}
+
+inference::ModelInferRequest SoftmaxRequest() {
+  inference::ModelInferRequest request;
+  request.set_model_name("softmax");
+  auto* x = request.add_inputs();
+  x->set_name("x");
+  x->set_datatype("FP32");
+  x->add_shape(2);
+  x->add_shape(4);
+  request.add_raw_input_contents(std::string(32, '\0'));
+  return request;
+}
+
+grpc::Status Infer(const InProcessServer& server, const inference::ModelInferRequest& request) {
+  grpc::ClientContext context;
+  context.set_deadline(absl::ToChronoTime(absl::Now() + kPatience));
+  inference::ModelInferResponse reply;
+  return Connect(server)->ModelInfer(&context, request, &reply);
+}
+
+TEST(InProcessServer, ServesProbesAndStops) {
+  const auto server = InProcessServer::Start();
+  ASSERT_NE(server, nullptr);
+  EXPECT_TRUE(Probe(server->address(), kPatience).ok());
+  EXPECT_EQ(server->batches_run(), 0u) << "the self-test is not counted";
+  const grpc::Status status = Infer(*server, SoftmaxRequest());
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  EXPECT_TRUE(server->WaitUntilIdle());
+  EXPECT_EQ(server->batches_run(), 1u);
+  EXPECT_EQ(server->Stop(), 0);
+  EXPECT_THAT(server->terminations(), IsEmpty());
+}
+
+TEST(InProcessServer, TwoLiveSideBySide) {
+  const auto first = InProcessServer::Start();
+  const auto second = InProcessServer::Start();
+  ASSERT_TRUE(first != nullptr && second != nullptr);
+  EXPECT_NE(first->address(), second->address());
+  EXPECT_TRUE(Infer(*first, SoftmaxRequest()).ok());
+  EXPECT_EQ(first->Stop(), 0);
+  EXPECT_TRUE(Infer(*second, SoftmaxRequest()).ok());
+}
+
+TEST(InProcessServer, SaysNotServingDuringTheDrainDelayAndServesOn) {
+  const auto server = InProcessServer::Start([](Options& options) { options.drain_delay = absl::Seconds(2); });
+  ASSERT_NE(server, nullptr);
+  server->server().RequestStop();
+  const absl::Status health = Probe(server->address(), kPatience);
+  EXPECT_EQ(health.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(health.message()), HasSubstr("NOT_SERVING"));
+  EXPECT_TRUE(Infer(*server, SoftmaxRequest()).ok());
+  EXPECT_EQ(server->server().Wait(), ExitCode::kOk);
+}
+
+TEST(InProcessServer, ASecondRequestToStopForcesTheEnd) {
+  const auto server = InProcessServer::Start();
+  ASSERT_NE(server, nullptr);
+  server->server().RequestStop();
+  server->server().RequestStop();
+  EXPECT_THAT(server->terminations(), ElementsAre(72));
+}
+
+TEST(InProcessServer, CutsOffWhatTheDrainTimeoutDoesNotWaitFor) {
+  const auto server = InProcessServer::Start([](Options& options) {
+    options.drain_timeout = absl::Milliseconds(50);
+    options.scheduler.max_queue_delay.assign(64, Nanos{600} * 1'000'000'000);
+    options.self_test = false;
+  });
+  ASSERT_NE(server, nullptr);
+  std::thread caller([&] { EXPECT_FALSE(Infer(*server, SoftmaxRequest()).ok()); });
+  EXPECT_TRUE(server->WaitUntil([](const SchedulerSnapshot& now) { return now.outstanding_requests == 1; }));
+  EXPECT_EQ(server->Stop(), 72);
+  caller.join();
+}
+
+TEST(InProcessServer, MayEndWithoutStopWhileARequestWaits) {
+  auto server = InProcessServer::Start([](Options& options) {
+    options.scheduler.max_queue_delay.assign(64, Nanos{600} * 1'000'000'000);
+    options.self_test = false;
+  });
+  ASSERT_NE(server, nullptr);
+  const auto stub = Connect(*server);
+  std::thread caller([&stub] {
+    grpc::ClientContext context;
+    context.set_deadline(absl::ToChronoTime(absl::Now() + kPatience));
+    inference::ModelInferResponse reply;
+    EXPECT_FALSE(stub->ModelInfer(&context, SoftmaxRequest(), &reply).ok());
+  });
+  EXPECT_TRUE(server->WaitUntil([](const SchedulerSnapshot& now) { return now.outstanding_requests == 1; }));
+  server.reset();
+  caller.join();
+}
+
+TEST(InProcessServer, HasAMetricsPortIfAsked) {
+  const auto server = InProcessServer::Start([](Options& options) { options.metrics_address = "127.0.0.1:0"; });
+  ASSERT_NE(server, nullptr);
+  EXPECT_THAT(server->server().metrics_address(), AllOf(HasSubstr("127.0.0.1:"), Not(HasSubstr(":0"))));
+}
+
+TEST(Server, RefusesImpossibleOptionsAllAtOnce) {
+  Options options = TestOptions();
+  options.lanes = -1;
+  options.rpc.completion_queues = 0;
+  const auto server = Server::Create(options);
+  EXPECT_EQ(server.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(server.status().message()), AllOf(HasSubstr("--lanes"), HasSubstr("--completion_queues")));
+}
+
+TEST(Server, SaysWhichAddressItCannotHave) {
+  const auto first = InProcessServer::Start();
+  ASSERT_NE(first, nullptr);
+  Options options = TestOptions();
+  options.rpc.addresses = {first->address()};
+  const auto second = Server::Create(options);
+  EXPECT_EQ(second.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(second.status().message()), HasSubstr(first->address()));
+}
+
+TEST(Probe, SaysThatNobodyAnswers) {
+  std::string address;
+  {
+    const auto server = InProcessServer::Start();
+    ASSERT_NE(server, nullptr);
+    address = server->address();
+  }
+  EXPECT_EQ(Probe(address, kPatience).code(), absl::StatusCode::kUnavailable);
+}
+
+}  // namespace
+}  // namespace kernelwire::testing
