@@ -26,9 +26,10 @@ absl::Status CheckShape(const TensorSpec& spec, const TensorDesc& desc) {
           absl::StrCat("input '", spec.name, "': expected extents of at least 0, got shape ", desc.shape.ToString()));
     }
   }
-  if (!desc.ByteSize().has_value()) {
+  const std::optional<std::size_t> bytes = desc.ByteSize();
+  if (!bytes.has_value() || *bytes > kLargestTensorBytes) {
     return absl::InvalidArgumentError(absl::StrCat("input '", spec.name,
-                                                   "': expected a shape whose bytes can be counted in 63 bits, got ",
+                                                   "': expected a shape whose bytes are at most 2^56, got ",
                                                    NameOf(desc.dtype), " ", desc.shape.ToString()));
   }
   return absl::OkStatus();

@@ -70,6 +70,9 @@ TEST(PlanRequestForTest, UncountableShapesAreRefusedByInput) {
   ExpectRefused(RequestOf(DataType::kFp16, {kMax, 2}), "input 'x': expected a shape whose bytes");
   ExpectRefused(RequestOf(DataType::kFp16, {kMax}), "input 'x': expected a shape whose bytes");
   ExpectRefused(RequestOf(DataType::kFp16, {0, kMax, 2}), "input 'x': expected a shape whose bytes");
+  constexpr auto kMost = static_cast<std::int64_t>(kLargestTensorBytes / 2);
+  EXPECT_TRUE(PlanRequestFor(TestOperator(), RequestOf(DataType::kFp16, {kMost})).ok());
+  ExpectRefused(RequestOf(DataType::kFp16, {kMost + 1}), "input 'x': expected a shape whose bytes are at most 2^56");
 }
 
 TEST(PlanRequestForTest, WithoutListedOutputsTheDefaultsAreWanted) {

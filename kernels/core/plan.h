@@ -41,10 +41,14 @@ class BatchKey {
   std::size_t size_ = 0;
 };
 
+/// No input has more bytes. Far beyond any machine, and far enough below 2^63 that a request's tensors, its workspace
+/// and estimates made of their sizes can be added up without a check each.
+inline constexpr std::size_t kLargestTensorBytes = std::size_t{1} << 56;
+
 /// What a request asks for: its inputs in the spec's order (nullopt: left out), its attributes, and which outputs it
 /// wants (bit i = output i of the spec; none: the spec's defaults). `Plan` functions may rely on types and names having
-/// been checked against the spec, on every shape having a countable size, on required inputs being there, on
-/// `attributes` not being null and on `wanted_outputs` not being 0.
+/// been checked against the spec, on every input's shape having a countable size of at most kLargestTensorBytes, on
+/// required inputs being there, on `attributes` not being null and on `wanted_outputs` not being 0.
 struct PlanRequest {
   std::array<std::optional<TensorDesc>, kMaxInputs> inputs;
   const Attributes* attributes = nullptr;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -78,13 +79,13 @@ OperatorCase MakeCase(const std::string& name, const std::vector<double>& boxes,
 }
 
 nlohmann::json ReadData(const std::string& file) {
-  std::ifstream in(std::string(KERNELWIRE_TEST_DATA) + "/" + file);
+  const char* folder = std::getenv("KERNELWIRE_TEST_DATA");  // where the build folder is not
+  std::ifstream in(std::string(folder != nullptr ? folder : KERNELWIRE_TEST_DATA) + "/" + file);
   EXPECT_TRUE(in.good()) << file;
   return nlohmann::json::parse(in);
 }
 
-// ---- real detections
-// -------------------------------------------------------------------------------------------------
+// ---- real detections --------------------------------------------------------------------------------------
 
 TEST(NmsTest, KeepsWhatMmcvKeepsOfARealDetectorsBoxes) {
   const nlohmann::json data = ReadData("mmcv_batched_nms.json");
@@ -162,8 +163,7 @@ TEST(NmsTest, CocoDetectionsByRequestAndByImageAgree) {
   }
 }
 
-// ---- large inputs
-// ----------------------------------------------------------------------------------------------------
+// ---- large inputs -----------------------------------------------------------------------------------------
 
 /// `boxes` boxes with corners on a square of `extent`, in `classes` classes (0: none), with many equal scores.
 OperatorCase Large(int boxes, double extent, int classes, std::uint64_t seed) {
@@ -199,8 +199,7 @@ TEST(NmsTest, LongClassBesideShortOnes) {
   ExpectOracle(test_case);
 }
 
-// ---- the rounding of the IoU
-// -----------------------------------------------------------------------------------------
+// ---- the rounding of the IoU ------------------------------------------------------------------------------
 
 // Pairs of boxes whose IoU differs by one bit when a multiplication and a subtraction share a rounding, as a compiler
 // does where it may. With the smaller IoU as the threshold, only the defined rounding keeps (or drops) the second box.
@@ -239,8 +238,7 @@ TEST(NmsTest, EachOperationOfTheIouIsRoundedByItself) {
   }
 }
 
-// ---- planning, checking, sharing
-// -------------------------------------------------------------------------------------
+// ---- planning, checking, sharing --------------------------------------------------------------------------
 
 PlanRequest Request(const Shape& boxes, const Shape& scores) {
   PlanRequest request;
