@@ -2,10 +2,10 @@
 
 #include <utility>
 
-#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "kernels/core/status_macros.h"
+#include "server/exec/cuda_device.h"
 #include "server/exec/device_list.h"
 #include "server/exec/host_device.h"
 
@@ -28,7 +28,7 @@ absl::StatusOr<DeviceSetup> SetUpHost(const Options& options, std::string why) {
 }
 
 absl::StatusOr<DeviceSetup> SetUpGpus(const Options& options, const std::vector<DeviceInfo>& present,
-                                      const decltype(CudaDeviceOptions::on_fatal)& on_fatal) {
+                                      const DeviceLossListener& on_fatal) {
   DeviceSetup setup;
   KERNELWIRE_ASSIGN_OR_RETURN(setup.gpus, CheckDevices(absl::StrJoin(options.gpus, ","), present));
   for (const DeviceInfo& gpu : setup.gpus) {
@@ -50,8 +50,7 @@ absl::StatusOr<DeviceSetup> SetUpGpus(const Options& options, const std::vector<
 
 }  // namespace
 
-absl::StatusOr<DeviceSetup> SetUpDevices(const Options& options,
-                                         const decltype(CudaDeviceOptions::on_fatal)& on_fatal) {
+absl::StatusOr<DeviceSetup> SetUpDevices(const Options& options, const DeviceLossListener& on_fatal) {
   if (options.device == DeviceChoice::kHost) {
     return SetUpHost(options, "--device=host");
   }

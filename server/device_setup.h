@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "kernels/device/device_info.h"
 #include "server/batch/device.h"
-#include "server/exec/cuda_device.h"
 #include "server/options.h"
 
 namespace kernelwire {
@@ -21,11 +21,13 @@ struct DeviceSetup {
   std::string why;                               // one sentence for the log
 };
 
-/// Makes what --device and --devices ask for, with all memory that the devices will ever have. `on_fatal` is
-/// CudaDeviceOptions::on_fatal of every GPU.
+/// CudaDeviceOptions::on_fatal, of every GPU.
+using DeviceLossListener = std::function<void(const absl::Status& status, bool hung)>;
+
+/// Makes what --device and --devices ask for, with all memory that the devices will ever have.
 /// Errors: FAILED_PRECONDITION that says why there is no usable GPU where one is asked for; those of CheckDevices and
 /// MakeCudaDevice; RESOURCE_EXHAUSTED when the host has no --staging_bytes.
-absl::StatusOr<DeviceSetup> SetUpDevices(const Options& options, const decltype(CudaDeviceOptions::on_fatal)& on_fatal);
+absl::StatusOr<DeviceSetup> SetUpDevices(const Options& options, const DeviceLossListener& on_fatal);
 
 }  // namespace kernelwire
 

@@ -10,6 +10,7 @@
 #include "server/command_line.h"
 #include "server/exit_code.h"
 #include "server/observe/log.h"
+#include "server/rpc/grpc_log.h"
 #include "server/rpc/probe.h"
 #include "server/server.h"
 #include "server/stop_signals.h"
@@ -46,6 +47,7 @@ ExitCode Serve(const Options& options) {
   const StopSignals signals([&stopper](int number) { stopper.Signal(number); });  // before any other thread
   std::signal(SIGPIPE, SIG_IGN);  // a peer that goes away is an error of its call, not the end of the process
   SetUpLog(options.log_level, options.log_format);
+  RedirectGrpcLog();
   const absl::StatusOr<std::unique_ptr<Server>> server = Server::Create(options);
   if (!server.ok()) {
     spdlog::critical("not started: {}", std::string(server.status().message()));

@@ -13,8 +13,7 @@ ByteSize Bytes(std::size_t bytes) { return {static_cast<std::int64_t>(bytes)}; }
 
 }  // namespace
 
-// ---- ports
-// -----------------------------------------------------------------------------------------------------------
+// ---- ports ------------------------------------------------------------------------------------------------
 ABSL_FLAG(std::string, address, "0.0.0.0:8001",
           "Where gRPC listens: host:port, [ipv6]:port, unix:/path or unix-abstract:name; several separated by commas. "
           "Port 0 lets the system choose; the line \"ready\" of the log says what it chose.");
@@ -23,8 +22,7 @@ ABSL_FLAG(std::string, metrics_address, Options().metrics_address,
 ABSL_FLAG(bool, reflection, Options().rpc.reflection,
           "Answer gRPC server reflection, so that grpcurl needs no .proto files. Off: UNIMPLEMENTED.");
 
-// ---- devices
-// ---------------------------------------------------------------------------------------------------------
+// ---- devices ----------------------------------------------------------------------------------------------
 ABSL_FLAG(
     std::string, device, "auto",
     "auto: CUDA where a usable GPU is, else the host; the log says which and why. cuda: the start fails without a "
@@ -47,8 +45,7 @@ ABSL_FLAG(bool, self_test, Options().self_test,
           "Run every operator on every device against a known answer before the first request; a wrong one fails the "
           "start. Costs well under a second, on a GPU a few.");
 
-// ---- batching
-// --------------------------------------------------------------------------------------------------------
+// ---- batching ---------------------------------------------------------------------------------------------
 ABSL_FLAG(
     ByteSize, batch_bytes, Bytes(Options().scheduler.batch_slab_bytes),
     "Staging that a new batch takes: inputs, results and workspace of its requests; rounded up to a power of two. A "
@@ -63,8 +60,7 @@ ABSL_FLAG(
     "How long a batch of a model waits for company even when a lane is free: \"softmax=200us,nms=1ms\". Models that "
     "are not named do not wait. Raises throughput of many small requests at the price of this much latency.");
 
-// ---- limits
-// ----------------------------------------------------------------------------------------------------------
+// ---- limits -----------------------------------------------------------------------------------------------
 ABSL_FLAG(ByteSize, max_message_bytes, Bytes(Options().rpc.max_message_bytes),
           "Largest message taken; a larger one is RESOURCE_EXHAUSTED. Memory before admission is bounded by "
           "(--max_reading_calls + --max_streams) times this.");
@@ -91,13 +87,20 @@ ABSL_FLAG(absl::Duration, read_timeout, absl::FromChrono(Options().rpc.read_time
           "Time for the message of a unary call to arrive; else the call is cancelled.");
 ABSL_FLAG(ByteSize, grpc_memory_bytes, Bytes(Options().rpc.memory_quota_bytes),
           "Memory of gRPC's buffers above which it slows connections down. 0: no limit.");
+ABSL_FLAG(absl::Duration, max_connection_idle, absl::FromChrono(Options().rpc.max_connection_idle),
+          "A connection without calls is closed after this long. 0: never.");
+ABSL_FLAG(
+    absl::Duration, max_connection_age, absl::FromChrono(Options().rpc.max_connection_age),
+    "Every connection is closed, gently, at this age, so that clients behind a balancer of connections spread over "
+    "servers that came later; a few minutes do with a headless Service of Kubernetes. 0: never.");
+ABSL_FLAG(absl::Duration, max_connection_age_grace, absl::FromChrono(Options().rpc.max_connection_age_grace),
+          "How long the calls of such a connection may still take.");
 ABSL_FLAG(
     int, completion_queues, Options().rpc.completion_queues,
     "Threads that receive, decode and copy, one a queue. Two do for small messages, up to four for large ones; more "
     "only contend.");
 
-// ---- stopping
-// --------------------------------------------------------------------------------------------------------
+// ---- stopping ---------------------------------------------------------------------------------------------
 ABSL_FLAG(
     absl::Duration, drain_delay, Options().drain_delay,
     "After SIGTERM: how long to serve on with health NOT_SERVING, so that load balancers stop sending before calls "
@@ -107,8 +110,7 @@ ABSL_FLAG(absl::Duration, drain_timeout, Options().drain_timeout,
           "After that: how long calls under way may take; then the process ends with code 72. The grace period of the "
           "orchestrator should be longer than both together.");
 
-// ---- log
-// -------------------------------------------------------------------------------------------------------------
+// ---- log --------------------------------------------------------------------------------------------------
 ABSL_FLAG(std::string, log_level, "info",
           "trace, debug, info, warn, error, off. debug writes a line for each request: for diagnosis, not for load.");
 ABSL_FLAG(std::string, log_format, "plain", "plain, or json: one object a line, on standard error either way.");
@@ -123,7 +125,8 @@ const std::vector<FlagSection>& FlagSections() {
       {"Limits",
        {"max_message_bytes", "max_reply_bytes", "max_outstanding_bytes", "max_outstanding_requests", "max_calls",
         "max_calls_per_peer", "max_reading_calls", "max_streams", "max_stream_requests", "read_timeout",
-        "grpc_memory_bytes", "completion_queues"}},
+        "max_connection_idle", "max_connection_age", "max_connection_age_grace", "grpc_memory_bytes",
+        "completion_queues"}},
       {"Stopping", {"drain_delay", "drain_timeout"}},
       {"Log", {"log_level", "log_format"}}};
   return *sections;

@@ -37,6 +37,9 @@ ABSL_DECLARE_FLAG(int, max_streams);
 ABSL_DECLARE_FLAG(int, max_stream_requests);
 ABSL_DECLARE_FLAG(absl::Duration, read_timeout);
 ABSL_DECLARE_FLAG(kernelwire::ByteSize, grpc_memory_bytes);
+ABSL_DECLARE_FLAG(absl::Duration, max_connection_idle);
+ABSL_DECLARE_FLAG(absl::Duration, max_connection_age);
+ABSL_DECLARE_FLAG(absl::Duration, max_connection_age_grace);
 ABSL_DECLARE_FLAG(int, completion_queues);
 
 ABSL_DECLARE_FLAG(absl::Duration, drain_delay);

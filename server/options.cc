@@ -77,6 +77,9 @@ void ReadRpc(RpcOptions* rpc) {
   rpc->max_streams = absl::GetFlag(FLAGS_max_streams);
   rpc->max_stream_requests = absl::GetFlag(FLAGS_max_stream_requests);
   rpc->read_timeout = absl::ToChronoMilliseconds(absl::GetFlag(FLAGS_read_timeout));
+  rpc->max_connection_idle = absl::ToChronoMilliseconds(absl::GetFlag(FLAGS_max_connection_idle));
+  rpc->max_connection_age = absl::ToChronoMilliseconds(absl::GetFlag(FLAGS_max_connection_age));
+  rpc->max_connection_age_grace = absl::ToChronoMilliseconds(absl::GetFlag(FLAGS_max_connection_age_grace));
   rpc->memory_quota_bytes = Bytes(FLAGS_grpc_memory_bytes);
 }
 

@@ -1,7 +1,9 @@
 // What options may be: each by itself, and together.
+#include <chrono>
 #include <climits>
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -20,6 +22,7 @@ constexpr std::int64_t kSmallestSlab = 4096;
 constexpr absl::Duration kLongestQueueDelay = absl::Hours(1);
 constexpr absl::Duration kLongestQueueDelayOfSelfTest = absl::Seconds(10);  // its requests wait for company, too
 constexpr absl::Duration kLongestDrain = absl::Hours(24);
+constexpr absl::Duration kLongestAge = absl::Hours(24 * 7);
 
 std::string Size(std::int64_t bytes) { return AbslUnparseFlag(ByteSize{bytes}); }
 
@@ -119,6 +122,13 @@ void CheckLimits(const Options& options, OptionProblems* problems) {
   problems->CheckRange("max_streams", rpc.max_streams, 1, 1 << 20);
   problems->CheckRange("max_stream_requests", rpc.max_stream_requests, 1, 1 << 20);
   problems->CheckDuration("read_timeout", absl::FromChrono(rpc.read_timeout), absl::Milliseconds(1), absl::Hours(1));
+  const std::pair<const char*, std::chrono::milliseconds> ages[] = {
+      {"max_connection_idle", rpc.max_connection_idle},
+      {"max_connection_age", rpc.max_connection_age},
+      {"max_connection_age_grace", rpc.max_connection_age_grace}};
+  for (const auto& [flag, age] : ages) {
+    problems->CheckDuration(flag, absl::FromChrono(age), absl::ZeroDuration(), kLongestAge);
+  }
   problems->CheckSize("grpc_memory_bytes", static_cast<std::int64_t>(rpc.memory_quota_bytes), 0, std::int64_t{1} << 40);
   problems->CheckRange("completion_queues", rpc.completion_queues, 1, 64);
 }

@@ -9,7 +9,6 @@
 #include "kernels/core/status_macros.h"
 #include "kernels/registry.h"
 #include "server/build_info.h"
-#include "server/device_setup.h"
 #include "server/observe/log.h"
 #include "server/option_values.h"
 #include "server/self_test.h"
@@ -41,16 +40,17 @@ std::vector<std::string> OperatorNames() {
 
 }  // namespace
 
-Server::Server(const Options& options, ExitWatchdog::Terminate terminate)
+Server::Server(const Options& options, const ServerSeams& seams)
     : options_(options),
-      watchdog_(std::move(terminate)),
+      seams_(seams),
+      watchdog_(seams.terminate),
       catalog_(Catalog::OfAllOperators()),
       metrics_(OperatorNames()),
       poller_(&clock_) {}
 
-absl::StatusOr<std::unique_ptr<Server>> Server::Create(const Options& options, ExitWatchdog::Terminate terminate) {
+absl::StatusOr<std::unique_ptr<Server>> Server::Create(const Options& options, const ServerSeams& seams) {
   KERNELWIRE_RETURN_IF_ERROR(CheckOptions(options));
-  std::unique_ptr<Server> server(new Server(options, std::move(terminate)));
+  std::unique_ptr<Server> server(new Server(options, seams));
   const absl::Status started = server->Start();
   if (!started.ok()) {
     // A device that failed may keep its destructor waiting.
@@ -71,22 +71,24 @@ absl::Status Server::Start() {
   }
   counting_batches_.store(true);
   KERNELWIRE_RETURN_IF_ERROR(OpenPorts());
-  health_.SetReady(!loss().has_value());
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    health_.SetReady(!loss_.has_value());  // under the lock, so that a loss just now is not overruled
+  }
   LogReady();
   return absl::OkStatus();
 }
 
 absl::Status Server::StartScheduler() {
   const auto on_fatal = [this](const absl::Status& status, bool hung) { DeviceLost(status, hung); };
-  KERNELWIRE_ASSIGN_OR_RETURN(DeviceSetup setup, SetUpDevices(options_, on_fatal));
+  KERNELWIRE_ASSIGN_OR_RETURN(DeviceSetup setup, seams_.set_up_devices(options_, on_fatal));
   devices_ = std::move(setup.devices);
   gpus_ = std::move(setup.gpus);
-  why_devices_ = std::move(setup.why);
   std::vector<Device*> devices;
   for (const std::unique_ptr<Device>& device : devices_) {
     devices.push_back(device.get());
     spdlog::info("device {}: {} lanes, {} of staging; {}", device->name(), device->lane_count(),
-                 AbslUnparseFlag(ByteSize{static_cast<std::int64_t>(device->slabs().total_bytes())}), why_devices_);
+                 AbslUnparseFlag(ByteSize{static_cast<std::int64_t>(device->slabs().total_bytes())}), setup.why);
   }
   scheduler_ = std::make_unique<Scheduler>(
       options_.scheduler, &clock_, devices, [this](const Batch& batch) { CountBatch(batch); },
@@ -169,19 +171,21 @@ void Server::RequestStop(bool at_once) {
 void Server::DeviceLost(const absl::Status& status, bool hung) {
   const ExitCode code = hung ? ExitCode::kDeviceHung : ExitCode::kDeviceLost;
   const std::string why(status.message());
-  health_.SetReady(false);
-  watchdog_.Arm(kLossLimit, code, why);
-  spdlog::critical("device lost: {}", why);
   Scheduler* scheduler = nullptr;
+  std::size_t devices = 0;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (!loss_.has_value()) {
       loss_ = Loss{code, why};
     }
+    health_.SetReady(false);
     scheduler = scheduler_to_fail_;
+    devices = scheduler == nullptr ? 0 : devices_.size();
   }
+  watchdog_.Arm(kLossLimit, code, why);
+  spdlog::critical("device lost: {}", why);
   // A sticky error poisons every GPU of the process.
-  for (std::size_t i = 0; scheduler != nullptr && i < devices_.size(); ++i) {
+  for (std::size_t i = 0; i < devices; ++i) {
     scheduler->FailDevice(i, status);
   }
   changed_.notify_all();
@@ -246,12 +250,14 @@ void Server::TakeApart() {
     rpc_->Shutdown(std::chrono::milliseconds(0));
   }
   poller_.Stop();
+  std::vector<std::unique_ptr<Device>> devices;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    scheduler_to_fail_ = nullptr;
+    scheduler_to_fail_ = nullptr;  // a device may be telling of its loss right now; its destructor waits for that
+    devices.swap(devices_);
   }
   rpc_.reset();
-  devices_.clear();
+  devices.clear();
   scheduler_.reset();
 }
 

@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -15,11 +16,11 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "kernels/device/device_info.h"
 #include "server/batch/clock.h"
 #include "server/batch/device.h"
 #include "server/batch/scheduler.h"
 #include "server/catalog/catalog.h"
+#include "server/device_setup.h"
 #include "server/exec/poller.h"
 #include "server/exit_code.h"
 #include "server/exit_watchdog.h"
@@ -31,15 +32,21 @@
 
 namespace kernelwire {
 
+/// What tests put in place of the real thing.
+struct ServerSeams {
+  /// Ends the process when an orderly end is impossible: a device is lost or hangs, or a stop takes too long.
+  ExitWatchdog::Terminate terminate = TerminateProcess;
+  std::function<absl::StatusOr<DeviceSetup>(const Options&, const DeviceLossListener&)> set_up_devices = SetUpDevices;
+};
+
 /// A server that is ready for requests. Several can live in one process. Needs SIGPIPE to be ignored; installs no
-/// handlers and ends the process through `terminate` alone.
+/// handlers and ends the process through ServerSeams::terminate alone.
 class Server {
  public:
   /// Makes the devices, runs the self-test, opens the ports, says SERVING, and logs "ready" with the addresses.
   /// `terminate` ends the process when an orderly end is impossible: a device is lost or hangs, or a stop takes too
   /// long. Errors: those of CheckOptions, of the devices, of the self-test and of the ports.
-  static absl::StatusOr<std::unique_ptr<Server>> Create(const Options& options,
-                                                        ExitWatchdog::Terminate terminate = TerminateProcess);
+  static absl::StatusOr<std::unique_ptr<Server>> Create(const Options& options, const ServerSeams& seams = {});
   /// Stops at once, cancelling calls under way, if Wait has not stopped it before.
   ~Server();
   Server(const Server&) = delete;
@@ -72,7 +79,7 @@ class Server {
     std::string why;
   };
 
-  Server(const Options& options, ExitWatchdog::Terminate terminate);
+  Server(const Options& options, const ServerSeams& seams);
   absl::Status Start();
   absl::Status StartScheduler();
   absl::Status TestDevices();
@@ -86,6 +93,7 @@ class Server {
   void TakeApart();
 
   const Options options_;
+  const ServerSeams seams_;
   ExitWatchdog watchdog_;  // first: it watches over the end of all others
   const SteadyClock clock_;
   const Catalog catalog_;
@@ -93,7 +101,6 @@ class Server {
   HealthState health_;
   Poller poller_;
   std::vector<DeviceInfo> gpus_;
-  std::string why_devices_;
   std::vector<std::unique_ptr<Device>> devices_;
   std::unique_ptr<Scheduler> scheduler_;
   std::unique_ptr<RpcServer> rpc_;

@@ -1,5 +1,7 @@
 #include "server/observe/exposer.h"
 
+#include <arpa/inet.h>
+
 #include <exception>
 #include <utility>
 #include <vector>
@@ -11,13 +13,21 @@
 namespace kernelwire {
 namespace {
 
+/// CivetWeb takes any four numbers for an IPv4 address, and cuts them to bytes.
+bool IsHost(const std::string& host) {
+  in_addr ipv4{};
+  const bool numeric = host.find_first_not_of("0123456789.") == std::string::npos;
+  return !host.empty() && (!numeric || inet_pton(AF_INET, host.c_str(), &ipv4) == 1);
+}
+
 /// Only the form: whether the host exists is for the system to say. CivetWeb would take more (lists, TLS and redirect
 /// suffixes), none of which is meant here.
 absl::Status CheckForm(const std::string& address) {
   const std::size_t colon = address.rfind(':');
   int port = -1;
-  const bool good = colon != std::string::npos && colon > 0 && address.find(',') == std::string::npos &&
-                    absl::SimpleAtoi(address.substr(colon + 1), &port) && port >= 0 && port <= 65535;
+  const bool good = colon != std::string::npos && IsHost(address.substr(0, colon)) &&
+                    address.find(',') == std::string::npos && absl::SimpleAtoi(address.substr(colon + 1), &port) &&
+                    port >= 0 && port <= 65535;
   if (good) {
     return absl::OkStatus();
   }

@@ -60,8 +60,8 @@ TEST(MetricsExposer, ServesNothingElse) {
 
 TEST(MetricsExposer, SaysWhyAnAddressIsRefused) {
   const Metrics metrics({});
-  for (const char* address :
-       {"", "8002", ":8002", "127.0.0.1", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:70000", "127.0.0.1:1,127.0.0.1:2"}) {
+  for (const char* address : {"", "8002", ":8002", "127.0.0.1", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:70000",
+                              "127.0.0.1:1,127.0.0.1:2", "999.1.1.1:0", "1.2.3:0"}) {
     const auto exposer = MetricsExposer::Start(address, metrics.collectable());
     EXPECT_EQ(exposer.status().code(), absl::StatusCode::kInvalidArgument) << address;
     EXPECT_THAT(std::string(exposer.status().message()), HasSubstr("--metrics_address")) << address;

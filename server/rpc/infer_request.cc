@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/core/status_macros.h"
+#include "server/observe/log.h"
 #include "server/rpc/call_queue.h"
 
 namespace kernelwire {
@@ -127,6 +128,9 @@ void InferRequest::Record(absl::StatusCode code) const {
     set(Stage::kEncode, reply_ready_ - encode_began_);
   }
   queue_->environment().parts.metrics->RecordRequest(record);
+  if (LogsRequests()) {
+    LogRequest(message_.id(), message_.header().model_name(), record);
+  }
 }
 
 std::optional<std::uint32_t> InferRequest::OperatorIndex() const {

@@ -44,17 +44,21 @@ Options TestOptions() {
   return options;
 }
 
-std::unique_ptr<InProcessServer> InProcessServer::Start(const std::function<void(Options&)>& change) {
+std::unique_ptr<InProcessServer> InProcessServer::Start(const std::function<void(Options&)>& change,
+                                                        const decltype(ServerSeams::set_up_devices)& set_up_devices) {
   std::signal(SIGPIPE, SIG_IGN);
   Options options = TestOptions();
   if (change) {
     change(options);
   }
   std::unique_ptr<InProcessServer> self(new InProcessServer);
-  auto server = Server::Create(options, [raw = self.get()](ExitCode code) {
+  ServerSeams seams;
+  seams.set_up_devices = set_up_devices;
+  seams.terminate = [raw = self.get()](ExitCode code) {
     const std::lock_guard<std::mutex> lock(raw->mutex_);
     raw->terminations_.push_back(static_cast<int>(code));
-  });
+  };
+  auto server = Server::Create(options, seams);
   if (!server.ok()) {
     ADD_FAILURE() << "the server did not start: " << server.status();
     return nullptr;

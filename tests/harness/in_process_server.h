@@ -16,15 +16,18 @@
 
 namespace kernelwire::testing {
 
-/// The options that Start begins with: port 0 of 127.0.0.1, no metrics port (it takes 2 s to close), no drain delay, the
-/// device of the environment.
+/// The options that Start begins with: port 0 of 127.0.0.1, no metrics port (it takes 2 s to close), no drain delay,
+/// the device of the environment.
 Options TestOptions();
 
 /// The destructor stops the server at once, if Stop did not before.
 class InProcessServer {
  public:
   /// Starts one with TestOptions, changed by `change`. Null, and the test has failed, when it does not start.
-  static std::unique_ptr<InProcessServer> Start(const std::function<void(Options&)>& change = {});
+  /// `set_up_devices` may put other devices in place of the real ones.
+  static std::unique_ptr<InProcessServer> Start(
+      const std::function<void(Options&)>& change = {},
+      const decltype(ServerSeams::set_up_devices)& set_up_devices = SetUpDevices);
 
   Server& server() { return *server_; }
   /// "127.0.0.1:port" of gRPC.

@@ -5,6 +5,7 @@
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <thread>
@@ -13,6 +14,7 @@
 #include "health.grpc.pb.h"
 #include "open_inference.grpc.pb.h"
 #include "server/rpc/probe.h"
+#include "tests/harness/faulty_device.h"
 
 namespace kernelwire::testing {
 namespace {
@@ -126,6 +128,48 @@ TEST(InProcessServer, HasAMetricsPortIfAsked) {
   const auto server = InProcessServer::Start([](Options& options) { options.metrics_address = "127.0.0.1:0"; });
   ASSERT_NE(server, nullptr);
   EXPECT_THAT(server->server().metrics_address(), AllOf(HasSubstr("127.0.0.1:"), Not(HasSubstr(":0"))));
+}
+
+/// From the fault on: UNAVAILABLE for the request, NOT_SERVING at once, and the end of the process with its own code.
+void ExpectEndAfter(Fault fault, int code) {
+  std::atomic<Fault> injected{Fault::kNone};
+  const auto server = InProcessServer::Start({}, FaultyDevices(&injected));
+  ASSERT_NE(server, nullptr);
+  EXPECT_TRUE(Infer(*server, SoftmaxRequest()).ok());
+  injected = fault;
+  const grpc::Status status = Infer(*server, SoftmaxRequest());
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_THAT(status.error_message(), HasSubstr("injected fault"));
+  EXPECT_FALSE(server->server().health().ready());
+  EXPECT_EQ(Probe(server->address(), kPatience).code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(Infer(*server, SoftmaxRequest()).error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_TRUE(server->WaitUntil([](const SchedulerSnapshot& now) { return now.devices[0].lost; }));
+  EXPECT_EQ(static_cast<int>(server->server().Wait()), code);
+  EXPECT_THAT(server->terminations(), ElementsAre(code));
+}
+
+TEST(DeviceLoss, ASickDeviceEndsTheProcessWithItsCode) { ExpectEndAfter(Fault::kLost, 70); }
+TEST(DeviceLoss, AHungDeviceEndsTheProcessWithItsCode) { ExpectEndAfter(Fault::kHung, 71); }
+
+TEST(DeviceLoss, DuringADrainStillSaysSo) {
+  std::atomic<Fault> injected{Fault::kNone};
+  const auto server = InProcessServer::Start([](Options& options) { options.drain_delay = absl::Seconds(30); },
+                                             FaultyDevices(&injected));
+  ASSERT_NE(server, nullptr);
+  server->server().RequestStop();
+  injected = Fault::kLost;
+  EXPECT_FALSE(Infer(*server, SoftmaxRequest()).ok());
+  EXPECT_EQ(server->server().Wait(), ExitCode::kDeviceLost);
+}
+
+TEST(SelfTest, AWrongResultKeepsTheServerFromStarting) {
+  const std::atomic<Fault> injected{Fault::kWrongResults};
+  ServerSeams seams;
+  seams.set_up_devices = FaultyDevices(&injected);
+  const auto server = Server::Create(TestOptions(), seams);
+  EXPECT_EQ(server.status().code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(std::string(server.status().message()),
+              AllOf(HasSubstr("self-test of operator 'rms_norm' on device host"), HasSubstr("expected")));
 }
 
 TEST(Server, RefusesImpossibleOptionsAllAtOnce) {
