@@ -30,7 +30,7 @@ namespace kernelwire {
 namespace {
 
 TEST(AllocationTest, ASteadyStreamOfRequestsAllocatesNothing) {
-  const Catalog catalog = testing::ProbeCatalog();
+  const Catalog& catalog = testing::ProbeCatalog();
   inference::ModelInferRequest request = testing::PlainRequest();
   testing::AddInput(&request, "y", "INT8", {300})->mutable_contents();
   for (int i = 0; i < 300; ++i) {

@@ -26,7 +26,7 @@ inference::ModelInferRequest RequestOf(std::int64_t bytes) {
 grpc::ByteBuffer BufferOf(std::int64_t bytes) { return testing::SlicesOf(RequestOf(bytes).SerializeAsString(), 8192); }
 
 void BM_ParseAndBind(benchmark::State& state) {
-  const Catalog catalog = testing::ProbeCatalog();
+  const Catalog& catalog = testing::ProbeCatalog();
   const grpc::ByteBuffer buffer = BufferOf(state.range(0));
   InferMessage message;
   for (auto _ : state) {
@@ -40,7 +40,7 @@ void BM_ParseAndBind(benchmark::State& state) {
 BENCHMARK(BM_ParseAndBind)->Arg(1 << 10)->Arg(1 << 16)->Arg(1 << 20);
 
 void BM_CopyInput(benchmark::State& state) {
-  const Catalog catalog = testing::ProbeCatalog();
+  const Catalog& catalog = testing::ProbeCatalog();
   InferMessage message;
   if (!message.Parse(BufferOf(state.range(0))).ok() || !message.Bind(catalog).ok()) {
     state.SkipWithError("refused");
@@ -54,7 +54,7 @@ void BM_CopyInput(benchmark::State& state) {
 BENCHMARK(BM_CopyInput)->Arg(1 << 10)->Arg(1 << 16)->Arg(1 << 20);
 
 void BM_CopyTypedInput(benchmark::State& state) {
-  const Catalog catalog = testing::ProbeCatalog();
+  const Catalog& catalog = testing::ProbeCatalog();
   inference::ModelInferRequest request = RequestOf(0);
   request.clear_raw_input_contents();
   request.mutable_inputs(0)->clear_shape();
@@ -76,7 +76,7 @@ void BM_CopyTypedInput(benchmark::State& state) {
 BENCHMARK(BM_CopyTypedInput)->Arg(1 << 16);
 
 void BM_EncodeReply(benchmark::State& state) {
-  const Catalog catalog = testing::ProbeCatalog();
+  const Catalog& catalog = testing::ProbeCatalog();
   SlabPool pool(MakeHostRegion(std::size_t{1} << 21), 4096);
   InferMessage message;
   if (!message.Parse(BufferOf(state.range(0))).ok() || !message.Bind(catalog).ok()) {

@@ -48,7 +48,7 @@ void ExpectGolden(InferMessage& message, const grpc::ByteBuffer& buffer) {
   const absl::Status parsed = message.Parse(buffer);
   ASSERT_TRUE(parsed.ok()) << parsed;
   EXPECT_EQ(message.id(), "7");
-  const Catalog catalog = ProbeCatalog();
+  const Catalog& catalog = ProbeCatalog();
   const absl::Status bound = message.Bind(catalog);
   ASSERT_TRUE(bound.ok()) << bound;
   EXPECT_EQ(message.model(), &catalog.models()[0]);

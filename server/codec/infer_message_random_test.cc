@@ -119,7 +119,7 @@ TEST(InferMessageRandomTest, WhatWentInComesOut) {
   constexpr std::uint64_t kFirstSeed = 20240601;
   constexpr std::uint64_t kRequests = 5000;
   std::cout << "seeds " << kFirstSeed << " to " << kFirstSeed + kRequests - 1 << "\n";
-  const Catalog catalog = ProbeCatalog();
+  const Catalog& catalog = ProbeCatalog();
   InferMessage message;  // one for all: nothing of a request may be left for the next
   for (std::uint64_t seed = kFirstSeed; seed < kFirstSeed + kRequests; ++seed) {
     RandomRequest request(seed);
@@ -143,7 +143,7 @@ TEST(InferMessageRandomTest, ChangedBytesAreRefusedOrReadAsTheGeneratedParserDoe
   constexpr std::uint64_t kFirstSeed = 977000;
   constexpr std::uint64_t kRequests = 20000;
   std::cout << "seeds " << kFirstSeed << " to " << kFirstSeed + kRequests - 1 << "\n";
-  const Catalog catalog = ProbeCatalog();
+  const Catalog& catalog = ProbeCatalog();
   InferMessage message;
   std::size_t accepted = 0;
   for (std::uint64_t seed = kFirstSeed; seed < kFirstSeed + kRequests; ++seed) {

@@ -1,5 +1,6 @@
 #include "server/codec/infer_reply.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstring>
@@ -165,9 +166,11 @@ std::size_t LargestReplyBytes(const InferMessage& request) {
   const std::array<OutputPlan, kMaxOutputs>& outputs = request.plan().outputs;
   const ModelInferResponse& header =
       MakeHeader(request, [&](std::size_t index) -> const TensorDesc& { return outputs[index].desc; });
+  // Planned sizes may be absurd, each below 2^63: their sum stays there rather than come round to a small number.
+  constexpr std::size_t kLargest = std::size_t{1} << 63;
   std::size_t total = header.ByteSizeLong();
   for (const std::uint8_t index : request.outputs()) {
-    total += FieldBytes(outputs[index].bytes);
+    total = std::min(kLargest, total + FieldBytes(outputs[index].bytes));
   }
   return total;
 }

@@ -28,7 +28,7 @@ grpc::ByteBuffer EncodeInferReply(const InferMessage& request, const Completion&
 grpc::ByteBuffer EncodeStreamReply(const InferMessage& request, const Completion& completion);
 grpc::ByteBuffer EncodeStreamError(const std::string& id, const absl::Status& status);
 
-/// The exact size that EncodeInferReply will have, from the planned (largest) outputs.
+/// The exact size that EncodeInferReply will have, from the planned (largest) outputs; at most 2^63.
 std::size_t LargestReplyBytes(const InferMessage& request);
 
 }  // namespace kernelwire

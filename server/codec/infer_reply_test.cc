@@ -90,7 +90,7 @@ class InferReplyTest : public ::testing::Test {
     ExpectReply(element.infer_response());
   }
 
-  const Catalog catalog_ = ProbeCatalog();
+  const Catalog& catalog_ = ProbeCatalog();
   SlabPool pool_;
   Slab* const slab_;
   InferMessage message_;
@@ -174,7 +174,7 @@ TEST_F(InferReplyTest, LargePayloadsStayInTheSlabAndHoldIt) {
 
 TEST(InferReplyLifetimeTest, TheLastSliceGivesTheSlabBack) {
   SlabPool pool(MakeHostRegion(kSlabBytes), 4096);
-  const Catalog catalog = ProbeCatalog();
+  const Catalog& catalog = ProbeCatalog();
   InferMessage message;
   inference::ModelInferRequest request;
   request.set_model_name("probe");

@@ -11,7 +11,7 @@ namespace {
 using ::testing::ElementsAre;
 
 TEST(SpecEncoderTest, MetadataListsEveryTensor) {
-  const Catalog catalog = testing::ProbeCatalog();
+  const Catalog& catalog = testing::ProbeCatalog();
   const inference::ModelMetadataResponse metadata = EncodeMetadata(catalog.models()[1]);
   EXPECT_EQ(metadata.name(), "silent");
   EXPECT_THAT(metadata.versions(), ElementsAre("3"));
@@ -30,7 +30,7 @@ TEST(SpecEncoderTest, MetadataListsEveryTensor) {
 }
 
 TEST(SpecEncoderTest, ConfigurationMarksOptionalInputsAndExplainsAttributes) {
-  const Catalog catalog = testing::ProbeCatalog();
+  const Catalog& catalog = testing::ProbeCatalog();
   const inference::ModelConfig config = EncodeConfig(catalog.models()[0]);
   EXPECT_EQ(config.name(), "probe");
   EXPECT_EQ(config.platform(), "kernelwire");

@@ -72,6 +72,10 @@ const Operator& ProbeOperator() {
   return *probe;
 }
 
-Catalog ProbeCatalog() { return Catalog({{"probe", "1", &ProbeOperator(), 0}, {"silent", "3", &ProbeOperator(), 0}}); }
+const Catalog& ProbeCatalog() {
+  static const Catalog* const catalog =
+      new Catalog({{"probe", "1", &ProbeOperator(), 0}, {"silent", "3", &ProbeOperator(), 0}});
+  return *catalog;
+}
 
 }  // namespace kernelwire::testing

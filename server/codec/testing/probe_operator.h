@@ -13,7 +13,7 @@ namespace kernelwire::testing {
 const Operator& ProbeOperator();
 
 /// A catalogue of the models `probe` in version 1 and `silent`, the same operator under another name, in version 3.
-Catalog ProbeCatalog();
+const Catalog& ProbeCatalog();
 
 }  // namespace kernelwire::testing
 
