@@ -36,6 +36,31 @@ std::string Complaint(OptionKind kind, const std::string& value) {
   return "";
 }
 
+// The value, if it is one of this kind. Errors: INVALID_ARGUMENT, as below.
+client::Result<std::string> Checked(const Option& option, const std::string& value) {
+  if (const std::string expected = Complaint(option.kind, value); !expected.empty()) {
+    return UsageError("expected " + expected + ", got '" + value + "'");
+  }
+  return value;
+}
+
+// Of "--name=value".
+client::Result<std::string> ValueWithin(const Option& option, const std::string& value) {
+  return option.kind == OptionKind::kSwitch ? UsageError("takes no value, got '" + value + "'")
+                                            : Checked(option, value);
+}
+
+// Of "--name value", whose name stands at `*at`; moves on to the value if there is to be one.
+client::Result<std::string> ValueAfter(const Option& option, const std::vector<std::string>& words, std::size_t* at) {
+  if (option.kind == OptionKind::kSwitch) {
+    return std::string();
+  }
+  if (++*at == words.size()) {
+    return UsageError("expected " + option.placeholder + " after it, got nothing");
+  }
+  return Checked(option, words[*at]);
+}
+
 }  // namespace
 
 client::Result<Arguments> Arguments::Parse(const std::vector<Option>& options, const std::vector<std::string>& words) {
@@ -57,22 +82,12 @@ client::Result<Arguments> Arguments::Parse(const std::vector<Option>& options, c
     if (option == nullptr) {
       return UsageError("--" + name + ": no such option");
     }
-    std::string value;
-    if (equals != std::string::npos) {
-      value = word.substr(equals + 1);
-    } else if (option->kind != OptionKind::kSwitch) {
-      if (++i == words.size()) {
-        return UsageError("--" + name + ": expected " + option->placeholder + " after it, got nothing");
-      }
-      value = words[i];
+    client::Result<std::string> value =
+        equals == std::string::npos ? ValueAfter(*option, words, &i) : ValueWithin(*option, word.substr(equals + 1));
+    if (!value.ok()) {
+      return UsageError("--" + name + ": " + value.status().message());
     }
-    if (option->kind == OptionKind::kSwitch && equals != std::string::npos) {
-      return UsageError("--" + name + ": takes no value, got '" + value + "'");
-    }
-    if (const std::string expected = Complaint(option->kind, value); !expected.empty()) {
-      return UsageError("--" + name + ": expected " + expected + ", got '" + value + "'");
-    }
-    arguments.values_[option->name].push_back(std::move(value));
+    arguments.values_[option->name].push_back(*std::move(value));
   }
   for (const Option& option : options) {
     if (!option.default_text.empty() && !arguments.Has(option.name)) {

@@ -180,7 +180,7 @@ std::vector<Option> Options() {
       {"input", OptionKind::kText, "NAME=TYPE:SHAPE", "Gives the inputs one by one instead.", "", true},
       AttributeOption(),
       {"outstanding", OptionKind::kInteger, "N",
-       "Calls under way at a time, over all threads; with --rate, at most. Default: 1 a thread; 4096 with --rate."},
+       "Calls under way, of all threads; with --rate, at most. Default: 1 a thread; 4096."},
       {"rate", OptionKind::kNumber, "R", "An open loop of R calls a second."},
       {"connections", OptionKind::kInteger, "N", "TCP connections, used in turn.", "1"},
       {"threads", OptionKind::kInteger, "N", "Threads that send and receive.", "1"},
@@ -208,8 +208,8 @@ Command BenchCommand() {
       "not earlier ones are back, and a latency counts from when the call was due. This is what to look at for the\n"
       "latencies that users will see below full load.\n"
       "\n"
-      "One thread drives some ten thousand calls a second, or a gigabyte; more need --threads and --connections.\n"
-      "The client competes with a server on the same machine for processors.\n"
+      "One thread keeps one processor busy with sending and receiving. If it is the limit, use --threads and\n"
+      "--connections. On the server's machine the two compete for processors.\n"
       "\n"
       "  kernelwire bench softmax --shape 8,1024\n"
       "  kernelwire bench rms_norm --shape 64,4096 --dtype BF16 --outstanding 64 --connections 2 --threads 2\n"

@@ -65,7 +65,7 @@ TEST(RunLoad, KeepsToTheNumberOutstanding) {
     const int now = ++inside;
     for (int seen = most; now > seen && !most.compare_exchange_weak(seen, now);) {
     }
-    const grpc::Status status = EchoTensors(context, request, reply);
+    grpc::Status status = EchoTensors(context, request, reply);
     --inside;
     return status;
   });

@@ -115,9 +115,10 @@ std::string DrawSvg(const std::vector<DrawnImage>& images) {
                     ".frame{fill:#fff;stroke:#bbb;stroke-width:1}</style>\n"
                     "<rect width=\"100%\" height=\"100%\" fill=\"#f4f4f4\"/>\n";
   for (std::size_t i = 0; i < images.size(); ++i) {
-    const double x = static_cast<double>(i % columns) * step + kMargin;
-    const double y = static_cast<double>(i / columns) * (step + kTitleHeight) + kMargin + kTitleHeight;
-    svg += DrawImage(images[i], x, y, size);
+    const std::size_t row = i / columns;
+    const std::size_t column = i % columns;
+    svg += DrawImage(images[i], static_cast<double>(column) * step + kMargin,
+                     static_cast<double>(row) * (step + kTitleHeight) + kMargin + kTitleHeight, size);
   }
   return svg + "</svg>\n";
 }

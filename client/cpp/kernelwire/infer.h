@@ -28,7 +28,7 @@ struct InferRequest {
   std::string version;  // empty leaves the choice to the server
   std::string id;       // returned with the reply
   std::vector<InferInput> inputs;
-  /// The operator's attributes, and `priority`, `timeout`, `fp8` (CONTRACT of the wire: proto/README.md).
+  /// The operator's attributes, and `priority`, `timeout`, `fp8` (see proto/README.md).
   std::vector<std::pair<std::string, ParameterValue>> parameters;
   std::vector<std::string> outputs;  // the wanted ones, in this order; empty asks for the usual ones
 };
