@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 
 #include "client/cli/table.h"
 
@@ -35,9 +36,17 @@ Frame FrameOf(const DrawnImage& image) {
 }
 
 // Hues a golden angle apart: neighbours in number are far apart in colour, and no two of a few hundred are the same.
+// As #rrggbb, which every reader of SVG knows, unlike hsl().
 std::string ColourOf(std::int64_t group) {
-  const double hue = std::fmod(std::fmod(static_cast<double>(group) * 137.508, 360) + 360, 360);
-  return "hsl(" + Fixed(hue, 0) + ",75%,42%)";
+  constexpr double kPi = 3.14159265358979323846;
+  const double hue = std::fmod(static_cast<double>(group) * 137.508, 360) / 180 * kPi;
+  std::string colour = "#";
+  for (const double phase : {0.0, 2 * kPi / 3, 4 * kPi / 3}) {  // a third of a turn between red, green and blue
+    char digits[3];
+    std::snprintf(digits, sizeof(digits), "%02x", static_cast<unsigned>(105 + 95 * std::cos(hue - phase)) & 0xff);
+    colour += digits;
+  }
+  return colour;
 }
 
 std::string Attribute(const char* name, double value) {
@@ -57,16 +66,21 @@ std::string DrawBox(const DrawnBox& box, const Frame& frame, double scale) {
          EscapeXml(box.label) + "</text>\n";
 }
 
+// Pixels a unit, so that the longer side takes `size` pixels.
+double ScaleOf(const Frame& frame, double size) {
+  return size / std::max(frame.right - frame.left, frame.bottom - frame.top);
+}
+
 std::string DrawImage(const DrawnImage& image, double x, double y, double size) {
   const Frame frame = FrameOf(image);
-  const double scale = size / std::max(frame.right - frame.left, frame.bottom - frame.top);
+  const double scale = ScaleOf(frame, size);
   std::string svg = "<g transform=\"translate(" + Fixed(x, 1) + " " + Fixed(y, 1) + ")\">\n";
   svg += "<text class=\"title\" x=\"0\" y=\"-6\">" + EscapeXml(image.title) + "</text>\n";
   svg += "<rect class=\"frame\" x=\"0\" y=\"0\"" + Attribute("width", (frame.right - frame.left) * scale) +
          Attribute("height", (frame.bottom - frame.top) * scale) + "/>\n";
-  for (const DrawnBox& box : image.boxes) {
-    if (IsFinite(box)) {
-      svg += DrawBox(box, frame, scale);
+  for (auto box = image.boxes.rbegin(); box != image.boxes.rend(); ++box) {  // the first, the best, is on top
+    if (IsFinite(*box)) {
+      svg += DrawBox(*box, frame, scale);
     }
   }
   return svg + "</g>\n";
@@ -105,10 +119,16 @@ std::string EscapeXml(const std::string& text) {
 std::string DrawSvg(const std::vector<DrawnImage>& images) {
   const auto columns = static_cast<std::size_t>(std::ceil(std::sqrt(static_cast<double>(images.size()))));
   const double size = images.size() == 1 ? 1000 : 320;
-  const double step = size + 2 * kMargin;
+  double tallest = 0;
+  for (const DrawnImage& image : images) {
+    const Frame frame = FrameOf(image);
+    tallest = std::max(tallest, (frame.bottom - frame.top) * ScaleOf(frame, size));
+  }
+  const double across = size + 2 * kMargin;
+  const double down = kTitleHeight + tallest + 2 * kMargin;
   const std::size_t rows = columns == 0 ? 0 : (images.size() + columns - 1) / columns;
-  const double width = static_cast<double>(columns) * step;
-  const double height = static_cast<double>(rows) * (step + kTitleHeight);
+  const double width = static_cast<double>(columns) * across;
+  const double height = static_cast<double>(rows) * down;
   std::string svg = "<svg xmlns=\"http://www.w3.org/2000/svg\"" + Attribute("width", width) +
                     Attribute("height", height) + ">\n" +
                     "<style>text{font:9px sans-serif;stroke:none} rect{stroke-width:1.5} .title{font-size:12px} "
@@ -117,8 +137,8 @@ std::string DrawSvg(const std::vector<DrawnImage>& images) {
   for (std::size_t i = 0; i < images.size(); ++i) {
     const std::size_t row = i / columns;
     const std::size_t column = i % columns;
-    svg += DrawImage(images[i], static_cast<double>(column) * step + kMargin,
-                     static_cast<double>(row) * (step + kTitleHeight) + kMargin + kTitleHeight, size);
+    svg += DrawImage(images[i], static_cast<double>(column) * across + kMargin,
+                     static_cast<double>(row) * down + kMargin + kTitleHeight, size);
   }
   return svg + "</svg>\n";
 }

@@ -23,7 +23,7 @@ struct DrawnImage {
 };
 
 /// An SVG document with the images in a grid; a single one fills it. Text is escaped; boxes whose coordinates are not
-/// finite are left out.
+/// finite are left out. Earlier boxes are drawn over later ones.
 std::string DrawSvg(const std::vector<DrawnImage>& images);
 
 /// `text` as XML content: & < > " ' replaced, control characters (which XML cannot hold) left out.
