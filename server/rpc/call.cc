@@ -10,7 +10,7 @@ void Call::Arm() {
   context_.emplace();
   stream_.emplace(&*context_);
   context_->AsyncNotifyWhenDone(&over_event_);  // comes only for calls that were accepted
-  reading_ = answered_ = over_ = cancelled_ = streaming_ = false;
+  reading_ = answered_ = over_ = cancelled_ = streaming_ = refused_ = false;
   queue_->environment().service.RequestCall(&*context_, &*stream_, queue_->grpc_queue(), queue_->grpc_queue(),
                                             &accept_event_);
 }

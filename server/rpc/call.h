@@ -70,6 +70,7 @@ class Call : public ListLink<Call> {
   bool cancelled_ = false;
   // For the queue: how it counts this call.
   bool streaming_ = false;
+  bool refused_ = false;
   std::uint64_t peer_ = 0;
   std::uint64_t read_began_ = 0;           // in ticks of the queue
   grpc::ByteBuffer* read_into_ = nullptr;  // of a call that waits for its turn to read

@@ -3,6 +3,7 @@
 #define KERNELWIRE_SERVER_RPC_CALL_ENVIRONMENT_H_
 
 #include <atomic>
+#include <cstdint>
 
 #include "grpcpp/generic/async_generic_service.h"
 #include "server/rpc/method_table.h"
@@ -23,6 +24,9 @@ struct CallEnvironment {
   // Counted by us, since gRPC's own limit of streams is only advice to the client.
   std::atomic<int> live_calls{0};
   std::atomic<int> live_streams{0};
+  std::atomic<int> live_refused{0};  // of live_calls: being told that they are not let in
+  /// Calls that came while draining, for seeing whether clients still come.
+  std::atomic<std::uint64_t> late_calls{0};
 };
 
 }  // namespace kernelwire

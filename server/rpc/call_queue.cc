@@ -38,7 +38,7 @@ CallQueue::CallQueue(CallEnvironment* environment, std::unique_ptr<grpc::ServerC
       handlers_(this) {}
 
 CallQueue::~CallQueue() {
-  if (thread_.joinable() || closing_) {
+  if (thread_.joinable() || closed_) {
     return;  // Stop has run
   }
   queue_->Shutdown();  // never started: gRPC wants it drained all the same
@@ -88,6 +88,7 @@ void CallQueue::KeepArmed() {
 
 void CallQueue::Accept(Call* call) {
   --armed_;
+  ++live_;
   environment_->live_calls.fetch_add(1, std::memory_order_relaxed);
   call->peer_ = PeerCounts::PeerOf(call->context().c_call());
   const int calls_of_peer = peers_.Add(call->peer_);
@@ -97,15 +98,24 @@ void CallQueue::Accept(Call* call) {
     environment_->live_streams.fetch_add(1, std::memory_order_relaxed);
     streams_.PushBack(call);
   }
+  if (environment_->draining.load(std::memory_order_relaxed)) {
+    environment_->late_calls.fetch_add(1, std::memory_order_relaxed);
+  }
   absl::Status admitted = Admit(*call, method, calls_of_peer);
   if (admitted.ok()) {
     call->handler_ = handlers_.Make(call, *method);
   } else {
-    environment_->parts.metrics->RecordError(admitted.code());
-    call->handler_ = HandlerPointer(new Refusal(call, std::move(admitted)));
+    Refuse(call, std::move(admitted));
   }
   call->handler_->Begin();
   KeepArmed();
+}
+
+void CallQueue::Refuse(Call* call, absl::Status status) {
+  call->refused_ = true;
+  environment_->live_refused.fetch_add(1, std::memory_order_relaxed);
+  environment_->parts.metrics->RecordError(status.code());
+  call->handler_ = HandlerPointer(new Refusal(call, std::move(status)));
 }
 
 absl::Status CallQueue::Admit(const Call& call, const Method* method, int calls_of_peer) const {
@@ -142,8 +152,12 @@ void CallQueue::ArmedReturned(Call* call) {
 }
 
 void CallQueue::Closed(Call* call) {
+  --live_;
   environment_->live_calls.fetch_sub(1, std::memory_order_relaxed);
   peers_.Remove(call->peer_);
+  if (call->refused_) {
+    environment_->live_refused.fetch_sub(1, std::memory_order_relaxed);
+  }
   if (call->streaming_) {
     environment_->live_streams.fetch_sub(1, std::memory_order_relaxed);
     streams_.Remove(call);
@@ -156,6 +170,7 @@ void CallQueue::Retire(Call* call) {
   if (spare_calls_.size() < kMaxSpareCalls) {
     spare_calls_.push_back(std::move(owned));
   }
+  CloseIfEmpty();
 }
 
 void CallQueue::ReadInTurn(Call* call) {
@@ -193,7 +208,7 @@ bool CallQueue::StopWaitingToRead(Call* call) {
 }
 
 void CallQueue::KeepTicking() {
-  if (tick_pending_ || closing_) {
+  if (tick_pending_ || closed_) {
     return;
   }
   tick_pending_ = true;
@@ -231,10 +246,18 @@ void CallQueue::TellStreamsHealth() {
 }
 
 void CallQueue::Close() {
-  closing_ = true;
+  stopping_ = true;
   arming_ = false;
-  tick_alarm_.Cancel();
-  queue_->Shutdown();
+  CloseIfEmpty();
+}
+
+void CallQueue::CloseIfEmpty() {
+  // gRPC's server is down once its connections are; calls of ours may still wait for a device, or in the queue.
+  if (stopping_ && !closed_ && armed_ == 0 && live_ == 0) {
+    closed_ = true;
+    tick_alarm_.Cancel();
+    queue_->Shutdown();
+  }
 }
 
 }  // namespace kernelwire

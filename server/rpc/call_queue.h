@@ -38,7 +38,7 @@ class CallQueue {
   void Drain() { PostOnce(&drain_); }
   /// Any thread: calls that watch the health are told.
   void TellHealth() { PostOnce(&health_changed_); }
-  /// Ends the thread. Once, after gRPC's server was shut down, so that no call lives; by one thread.
+  /// Waits for the last call and ends the thread. Once, after gRPC's server was shut down; by one thread.
   void Stop();
 
   CallEnvironment& environment() const { return *environment_; }
@@ -64,6 +64,7 @@ class CallQueue {
   void DrainStreams();
   void TellStreamsHealth();
   void Close();
+  void CloseIfEmpty();
 
   // For calls.
   void Accept(Call* call);
@@ -74,6 +75,7 @@ class CallQueue {
   bool StopWaitingToRead(Call* call);
 
   absl::Status Admit(const Call& call, const Method* method, int calls_of_peer) const;
+  void Refuse(Call* call, absl::Status status);
   void BeginRead(Call* call);
   void KeepTicking();
   void Tick(bool ok);
@@ -88,8 +90,11 @@ class CallQueue {
   HandlerFactory handlers_;
 
   std::vector<std::unique_ptr<Call>> spare_calls_;
-  int armed_ = 0;
-  bool arming_ = true;  // until gRPC says that it takes no more calls
+  int armed_ = 0;          // calls that gRPC holds and has not matched
+  int live_ = 0;           // calls that were accepted and are not closed
+  bool arming_ = true;     // until gRPC says that it takes no more calls
+  bool stopping_ = false;  // closes when it is empty
+  bool closed_ = false;
   PeerCounts peers_;
 
   IntrusiveList<Call> reading_;  // oldest first
@@ -100,7 +105,6 @@ class CallQueue {
   grpc::Alarm tick_alarm_;
   Event tick_event_ = Event::To<&CallQueue::Tick>(this);
   bool tick_pending_ = false;
-  bool closing_ = false;
   std::uint64_t tick_ = 0;
 
   Notice drain_{this, &CallQueue::DrainStreams};

@@ -31,7 +31,7 @@ void HealthWatch::MessageRead(bool ok) {
 
 void HealthWatch::MessageWritten(bool ok) {
   writing_ = false;
-  if (!ok) {
+  if (!ok || call_->cancelled()) {  // a write under way when the client goes may end well
     Finish(absl::CancelledError("the client is gone"));
     return;
   }

@@ -2,7 +2,9 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <thread>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -30,6 +32,35 @@ std::string BoundAddress(const std::string& address, int port) {
   const std::size_t colon = address.rfind(':');
   return colon == std::string::npos ? absl::StrCat(address, ":", port)
                                     : absl::StrCat(address.substr(0, colon), ":", port);
+}
+
+/// Calls that were let in.
+int AdmittedCalls(const CallEnvironment& environment) {
+  const int refused = environment.live_refused.load();  // first: one that ends meanwhile makes the difference smaller
+  return environment.live_calls.load() - refused;
+}
+
+/// Once gRPC shuts down it drops new calls as CANCELLED, which no client repeats. So the ports stay open while calls
+/// that were let in go on, and until clients that come too late have stopped coming: they are told UNAVAILABLE.
+void AwaitQuiet(const CallEnvironment& environment, std::chrono::steady_clock::time_point until) {
+  using std::chrono::milliseconds;
+  using std::chrono::steady_clock;
+  constexpr milliseconds kLook(2);
+  constexpr milliseconds kQuiet(50);
+  constexpr milliseconds kLongest(500);  // some clients never stop
+  while (AdmittedCalls(environment) > 0 && steady_clock::now() < until) {
+    std::this_thread::sleep_for(kLook);
+  }
+  until = std::min(until, steady_clock::now() + kLongest);
+  std::uint64_t seen = environment.late_calls.load();
+  steady_clock::time_point quiet_since = steady_clock::now();
+  while (steady_clock::now() < std::min(until, quiet_since + kQuiet)) {
+    std::this_thread::sleep_for(kLook);
+    if (environment.late_calls.load() != seen || AdmittedCalls(environment) > 0) {
+      seen = environment.late_calls.load();
+      quiet_since = steady_clock::now();
+    }
+  }
 }
 
 /// For the server's user and group alone.
@@ -110,7 +141,9 @@ void RpcServer::Shutdown(std::chrono::milliseconds grace) {
   for (const auto& queue : our.queues) {
     queue->Drain();
   }
-  our.server->Shutdown(std::chrono::system_clock::now() + grace);
+  const auto until = std::chrono::steady_clock::now() + grace;
+  AwaitQuiet(our.environment, until);
+  our.server->Shutdown(std::chrono::system_clock::now() + (until - std::chrono::steady_clock::now()));
   our.environment.parts.health->SetListener({});
   for (const auto& queue : our.queues) {
     queue->Stop();

@@ -89,9 +89,9 @@ class RpcServer {
   /// ServerReady are still answered. Calls that were accepted before go on.
   void StopAccepting();
 
-  /// Stops accepting, closes the ports, ends idle streams, waits for calls to end, cancels what is left after `grace`,
-  /// and waits for these, too. gRPC sets no limit to that last wait: a device that hangs blocks here, and the caller
-  /// needs a watchdog. Later calls do nothing.
+  /// Stops accepting, ends idle streams, waits for calls to end and for clients to stop coming (50 ms without a call,
+  /// at most half a second), closes the ports, cancels what is left after `grace`, and waits for that, too. There is no
+  /// limit to the last wait: a device that hangs blocks here, and the caller needs a watchdog. Later calls do nothing.
   void Shutdown(std::chrono::milliseconds grace);
 
   /// Calls alive, refused ones that are being answered included.

@@ -5,6 +5,7 @@
 
 #include "rpc_status.pb.h"
 #include "server/batch/retry_hint.h"
+#include "server/codec/infer_reply.h"
 
 namespace kernelwire {
 namespace {
@@ -35,7 +36,7 @@ std::string CutText(std::string_view text, std::size_t limit) {
 
 grpc::Status EncodeStatus(const absl::Status& status, grpc::ServerContextBase* context) {
   const std::string message =
-      CutText(std::string_view(status.message().data(), status.message().size()), kMaxErrorBytes);
+      CutText(std::string_view(status.message().data(), status.message().size()), kMaxErrorMessageBytes);
   const auto code = static_cast<grpc::StatusCode>(status.raw_code());
   const std::optional<std::int64_t> retry = RetryHintOf(status);
   if (!retry.has_value()) {

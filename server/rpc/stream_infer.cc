@@ -6,7 +6,6 @@
 #include "server/batch/retry_hint.h"
 #include "server/codec/infer_reply.h"
 #include "server/rpc/call_queue.h"
-#include "server/rpc/status_encoder.h"
 
 namespace kernelwire {
 
@@ -22,8 +21,7 @@ void StreamInfer::Element::Complete(const Completion& completion) {
 }
 
 void StreamInfer::Element::Fail(const absl::Status& status) {
-  const std::string text = CutText(std::string_view(status.message().data(), status.message().size()), kMaxErrorBytes);
-  reply_ = EncodeStreamError(message().id(), absl::Status(status.code(), text));
+  reply_ = EncodeStreamError(message().id(), status);
   Replied(status.code());
   stream_->Send(this);
 }

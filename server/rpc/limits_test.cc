@@ -1,0 +1,148 @@
+// Bounds on calls, and what they do to others.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/rpc/testing/raw_call.h"
+#include "server/rpc/testing/rpc_fixture.h"
+#include "server/rpc/testing/twice_operator.h"
+
+namespace kernelwire::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr char kModelInfer[] = "/inference.GRPCInferenceService/ModelInfer";
+constexpr char kStream[] = "/inference.GRPCInferenceService/ModelStreamInfer";
+
+using Calls = std::vector<std::unique_ptr<RawCall>>;
+
+class LimitsTest : public RpcFixture {
+ protected:
+  /// Calls that send nothing.
+  Calls OpenSilentCalls(int count, const std::shared_ptr<grpc::Channel>& over, const char* method = kModelInfer) {
+    const int before = server->live_calls();
+    Calls calls;
+    for (int i = 0; i < count; ++i) {
+      calls.push_back(std::make_unique<RawCall>(over, method));
+    }
+    Await([&] { return server->live_calls() == before + count; }, "the silent calls");
+    return calls;
+  }
+
+  grpc::Status CheckHealth() {
+    PatientContext context;
+    grpc::health::v1::HealthCheckResponse response;
+    return health_stub().Check(&context, {}, &response);
+  }
+};
+
+TEST_F(LimitsTest, CallsBeyondTheLimitAreRefusedUnreadAndProbesAreNot) {
+  options.max_calls = 4;
+  Start();
+  {
+    const Calls silent = OpenSilentCalls(4, channel());
+    RawCall refused(Connect(), kModelInfer);  // sends nothing, and is answered all the same
+    const grpc::Status status = refused.Finish();
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+    EXPECT_THAT(status.error_message(), HasSubstr("--max_calls"));
+    EXPECT_EQ(refused.context().GetServerTrailingMetadata().count("grpc-retry-pushback-ms"), 1u);
+    EXPECT_TRUE(CheckHealth().ok());
+  }
+  ExpectNothingLeft();
+  inference::ModelInferResponse response;
+  PatientContext context;
+  EXPECT_TRUE(inference().ModelInfer(&context, TwiceRequest({1}), &response).ok());
+}
+
+TEST_F(LimitsTest, OneConnectionCannotTakeAllCalls) {
+  options.completion_queues = 1;
+  options.max_calls_per_peer = 3;
+  Start();
+  // The client would keep to the advertised limit by itself; further connections to the same limit show that it is
+  // counted by connection.
+  const std::shared_ptr<grpc::Channel> greedy = Connect();
+  const Calls silent = OpenSilentCalls(3, greedy);
+  PatientContext context;
+  inference::ModelInferResponse response;
+  EXPECT_TRUE(inference().ModelInfer(&context, TwiceRequest({1}), &response).ok());
+}
+
+TEST_F(LimitsTest, StreamsBeyondTheLimitAreRefused) {
+  options.max_streams = 2;
+  Start();
+  const Calls silent = OpenSilentCalls(2, channel(), kStream);
+  RawCall refused(channel(), kStream);
+  const grpc::Status status = refused.Finish();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_THAT(status.error_message(), HasSubstr("--max_streams"));
+  PatientContext context;
+  inference::ModelInferResponse response;
+  EXPECT_TRUE(inference().ModelInfer(&context, TwiceRequest({1}), &response).ok());
+}
+
+TEST_F(LimitsTest, CallsWaitTheirTurnToBeRead) {
+  options.completion_queues = 1;
+  options.max_reading_calls = 2;
+  Start();
+  Calls silent = OpenSilentCalls(2, channel());
+  RawCall waiting(Connect(), kModelInfer);
+  RawCall given_up(Connect(), kModelInfer);
+  Await([this] { return server->live_calls() == 4; }, "all calls");
+  waiting.Write(TwiceRequest({1}));
+  given_up.Cancel();
+  EXPECT_EQ(given_up.Finish().error_code(), grpc::StatusCode::CANCELLED);
+  Await([this] { return server->live_calls() == 3; }, "the cancelled call's end");
+  silent.pop_back();  // its place is free now
+  EXPECT_TRUE(waiting.Read().has_value());
+  EXPECT_TRUE(waiting.Finish().ok());
+}
+
+TEST_F(LimitsTest, SilentCallsTimeOut) {
+  options.completion_queues = 1;
+  options.max_reading_calls = 1;
+  options.read_timeout = std::chrono::milliseconds(80);
+  Start();
+  Calls silent = OpenSilentCalls(3, channel());
+  PatientContext context;
+  inference::ModelInferResponse response;
+  EXPECT_TRUE(inference().ModelInfer(&context, TwiceRequest({1}), &response).ok());  // once they are gone
+  for (const auto& call : silent) {
+    EXPECT_EQ(call->Finish().error_code(), grpc::StatusCode::CANCELLED);
+  }
+  ExpectNothingLeft();
+}
+
+TEST_F(LimitsTest, RapidCancellationLeavesNothingBehind) {
+  Start();
+  for (int round = 0; round < 2000; ++round) {
+    RawCall call(channel(), kModelInfer);
+    call.Cancel();
+  }
+  ExpectNothingLeft();
+  EXPECT_TRUE(CheckHealth().ok());
+}
+
+TEST_F(LimitsTest, OptionsOutOfRangeAreNamed) {
+  RpcOptions bad = options;
+  bad.armed_calls = 0;
+  const auto started = RpcServer::Start(bad, RpcParts{});
+  EXPECT_EQ(started.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(started.status().message()), HasSubstr("armed_calls: expected 1 to 65536, got 0"));
+}
+
+TEST_F(LimitsTest, TakenPortIsAnErrorThatNamesTheAddress) {
+  Start();
+  RpcOptions again = options;
+  again.addresses = {"127.0.0.1:0", server->addresses()[0]};
+  RpcParts parts;
+  parts.health = &health;
+  const auto started = RpcServer::Start(again, parts);
+  EXPECT_EQ(started.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(started.status().message()), HasSubstr(server->addresses()[0]));
+}
+
+}  // namespace
+}  // namespace kernelwire::testing
