@@ -123,9 +123,12 @@ absl::Status Server::OpenPorts() {
   parts.health = &health_;
   parts.clock = &clock_;
   KERNELWIRE_ASSIGN_OR_RETURN(rpc_, RpcServer::Start(rpc, parts));
+  addresses_ = rpc_->addresses();
+  ports_ = rpc_->ports();
   AddServerGauges({&options_, &devices_, &gpus_, scheduler_.get(), rpc_.get(), &health_}, &metrics_);
   if (!options_.metrics_address.empty()) {
     KERNELWIRE_ASSIGN_OR_RETURN(exposer_, MetricsExposer::Start(options_.metrics_address, metrics_.collectable()));
+    metrics_address_ = exposer_->address();
   }
   return absl::OkStatus();
 }

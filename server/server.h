@@ -53,10 +53,10 @@ class Server {
   Server& operator=(const Server&) = delete;
 
   /// Where gRPC listens, in the order of the options, with the ports that the system chose.
-  const std::vector<std::string>& addresses() const { return rpc_->addresses(); }
-  const std::vector<int>& ports() const { return rpc_->ports(); }
+  const std::vector<std::string>& addresses() const { return addresses_; }
+  const std::vector<int>& ports() const { return ports_; }
   /// Where metrics are; empty when they are off.
-  std::string metrics_address() const { return exposer_ == nullptr ? "" : exposer_->address(); }
+  const std::string& metrics_address() const { return metrics_address_; }
   const Metrics& metrics() const { return metrics_; }
   const HealthState& health() const { return health_; }
   SchedulerSnapshot Snapshot() const { return scheduler_->Snapshot(); }
@@ -68,7 +68,7 @@ class Server {
   void RequestStop(bool at_once = false);
 
   /// Waits until a stop is asked for or a device is lost, and stops: new calls are refused, those under way finish.
-  /// Afterwards only the destructor may be called. By one thread.
+  /// Afterwards only addresses, ports, statistics (no scrape) and health are left. By one thread.
   /// Returns kOk, or kForcedStop when calls were cut off by --drain_timeout; with a `terminate` that returns, also
   /// kDeviceLost and kDeviceHung.
   ExitCode Wait();
@@ -105,6 +105,10 @@ class Server {
   std::unique_ptr<Scheduler> scheduler_;
   std::unique_ptr<RpcServer> rpc_;
   std::unique_ptr<MetricsExposer> exposer_;
+  // Constant once Create has returned.
+  std::vector<std::string> addresses_;
+  std::vector<int> ports_;
+  std::string metrics_address_;
   std::atomic<bool> counting_batches_{false};  // not those of the self-test
 
   mutable std::mutex mutex_;
