@@ -2,8 +2,8 @@
 
 namespace kernelwire {
 
-// Every operator's folder defines its description (<op>_spec.cc, which also attaches the host path) and, in a build with
-// CUDA, its launch (<op>_cuda.cu).
+// Every operator's folder defines its description (<op>_spec.cc, which also attaches the host path) and, in a build
+// with CUDA, its launch (<op>_cuda.cu).
 #define KERNELWIRE_OPERATOR(name, Function) \
   Operator Make##Function();                \
   int Launch##Function##Cuda(const Launch& launch, CUstream_st* stream);
@@ -15,8 +15,8 @@ namespace {
 std::vector<Operator> MakeAll() {
   std::vector<Operator> operators;
 #ifdef KERNELWIRE_WITH_CUDA
-#define KERNELWIRE_OPERATOR(name, Function)  \
-  operators.push_back(Make##Function());     \
+#define KERNELWIRE_OPERATOR(name, Function) \
+  operators.push_back(Make##Function());    \
   operators.back().launch_cuda = &Launch##Function##Cuda;
 #else
 #define KERNELWIRE_OPERATOR(name, Function) operators.push_back(Make##Function());

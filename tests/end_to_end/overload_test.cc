@@ -59,7 +59,7 @@ TEST(Overload, AMessageAboveTheLimitIsRefusedWithoutAHint) {
   const auto stub = Connect(server->address());
   auto request = SoftmaxRequest(1, 24'000);
   const auto small = static_cast<std::size_t>(request.ByteSizeLong());
-  request.set_id(std::string(100'000 - small - 4, 'i'));  // tag, and a length of three bytes
+  request.set_id(std::string(100'000 - small - 3, 'i'));  // tag, and a length of two bytes
   ASSERT_EQ(request.ByteSizeLong(), 100'000u);
   inference::ModelInferResponse reply;
   const auto fits = Deadline();
