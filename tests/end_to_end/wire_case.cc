@@ -166,6 +166,7 @@ std::unique_ptr<Stub> Connect(const std::string& address) {
 
 std::unique_ptr<grpc::ClientContext> Deadline(double seconds) {
   auto context = std::make_unique<grpc::ClientContext>();
+  context->set_wait_for_ready(true);  // a first connection that fails is tried again, as real clients do
   context->set_deadline(std::chrono::system_clock::now() +
                         std::chrono::microseconds(static_cast<std::int64_t>(seconds * 1e6)));
   return context;
