@@ -188,11 +188,11 @@ bool Attributes::Accept(const AttributeSpec& spec, const AttributeValue& given, 
       return text != nullptr && accept(IsChoice(spec, *text), *text);
     case AttributeKind::kIntList: {
       auto list = ListOf<std::int64_t>(given);
-      return list.has_value() && accept(AcceptableIntList(spec, *list), *std::move(list));
+      return list.has_value() && AcceptableIntList(spec, *list) && accept(true, *std::move(list));
     }
     case AttributeKind::kDoubleList: {
       auto list = ListOf<double>(given);
-      return list.has_value() && accept(AcceptableDoubleList(spec, *list), *std::move(list));
+      return list.has_value() && AcceptableDoubleList(spec, *list) && accept(true, *std::move(list));
     }
     case AttributeKind::kIntOrChoice:
       return (integer != nullptr && accept(AcceptableInt(spec, *integer), *integer)) ||

@@ -56,7 +56,7 @@ inline absl::StatusOr<OutputPlan> PlanOutput(const std::string& name, DataType d
 /// and less than two pieces stay in the calling thread, which then allocates nothing.
 template <typename Run>
 void ForEachPieceOfWork(const Run& run, std::int64_t count, std::int64_t bytes_each, ParallelExecutor& threads) {
-  constexpr std::int64_t kBytesOfAPiece = 32 * 1024;
+  constexpr std::int64_t kBytesOfAPiece = std::int64_t{32} * 1024;
   const std::int64_t grain = std::max<std::int64_t>(1, kBytesOfAPiece / std::max<std::int64_t>(1, bytes_each));
   if (count <= grain) {
     run.Rows(0, count);

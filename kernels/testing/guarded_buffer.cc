@@ -24,7 +24,7 @@ namespace {
 constexpr std::align_val_t kAlignment{512};
 
 /// An odd multiple of 256. Wide enough that a block of threads which runs one round too far stays within it.
-constexpr std::size_t kGuardBytes = 15 * 256;
+constexpr std::size_t kGuardBytes = std::size_t{15} * 256;
 
 std::size_t GuardBytes() {
   static const char* const wish = std::getenv("KERNELWIRE_TEST_GUARDS");

@@ -38,7 +38,7 @@ std::size_t PayloadBytes(const Request& request) {
 
 }  // namespace
 
-Scheduler::Scheduler(const SchedulerOptions& options, const Clock* clock, std::vector<Device*> devices,
+Scheduler::Scheduler(const SchedulerOptions& options, const Clock* clock, const std::vector<Device*>& devices,
                      std::function<void(const Batch&)> batch_finished, std::function<void()> poll_wanted)
     : options_(options),
       clock_(clock),

@@ -19,7 +19,7 @@
 namespace kernelwire {
 
 /// The most bytes of names, shapes, parameters and their framing in one request.
-inline constexpr std::size_t kMaxHeaderBytes = 1024 * 1024;
+inline constexpr std::size_t kMaxHeaderBytes = std::size_t{1024} * 1024;
 
 /// Reusable: Clear keeps the memory of `header`.
 struct RequestFields {

@@ -114,7 +114,8 @@ Scene Recoded(Scene scene, const std::string& coding) {
 Scene Reversed() {
   Scene scene;
   for (int i = 0; i < 12; ++i) {
-    const double at = 4.0 * (i / 4);
+    const int place = i / 4;  // four boxes in each
+    const double at = 4.0 * place;
     const double x1 = at, x2 = at + 20, y1 = 0, y2 = 20;
     scene.Add({(i & 1) != 0 ? x2 : x1, (i & 2) != 0 ? y2 : y1, (i & 1) != 0 ? x1 : x2, (i & 2) != 0 ? y1 : y2}, 12 - i);
   }
@@ -248,7 +249,8 @@ void AddCodings(std::vector<OperatorCase>* cases) {
 void AddEdges(std::vector<OperatorCase>* cases) {
   Scene apart;  // the same boxes in classes far apart, at negative coordinates
   for (int i = 0; i < 60; ++i) {
-    const double at = -1000.0 + i / 6;
+    const int place = i / 6;  // six boxes in each, one of each class
+    const double at = -1000.0 + place;
     apart.Add({at, at, at + 20, at + 20}, 60 - i, i % 6);
   }
   cases->push_back(MakeCase("negative_coordinates", apart));

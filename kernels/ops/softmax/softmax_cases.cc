@@ -143,6 +143,7 @@ void AddValues(std::vector<OperatorCase>& cases) {
   }
   // Results that are subnormal in FP32 and FP64, and ever rising and falling maxima for the online algorithm.
   std::vector<double> rising;
+  rising.reserve(9000);
   for (int i = 0; i < 9000; ++i) {
     rising.push_back(-110.0 + 110.0 * i / 9000.0);
   }
