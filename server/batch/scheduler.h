@@ -62,9 +62,9 @@ struct SchedulerSnapshot {
 
 class Scheduler {
  public:
-  /// `devices` and `clock` outlive the scheduler. `batch_finished` is told of every batch that ran (metrics), without a
-  /// lock held, before its members complete. `poll_wanted` is called, without a lock and from any thread, when Poll
-  /// should be called soon; it must not block.
+  /// `devices` and `clock` outlive every call; the destructor touches neither. `batch_finished` is told of every batch
+  /// that ran (metrics), without a lock held, before its members complete. `poll_wanted` is called, without a lock and
+  /// from any thread, when Poll should be called soon; it must not block.
   Scheduler(const SchedulerOptions& options, const Clock* clock, const std::vector<Device*>& devices,
             std::function<void(const Batch&)> batch_finished, std::function<void()> poll_wanted);
   ~Scheduler();

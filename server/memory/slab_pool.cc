@@ -138,12 +138,19 @@ void SlabPool::Link(std::uint32_t index, std::size_t order) {
   Block& block = blocks_[index];
   block.state = BlockState::kFree;
   block.order = static_cast<std::uint8_t>(order);
-  block.previous = kNone;
-  block.next = free_lists_[order];  // at the front: the block used last is the one most likely still in a cache
-  if (block.next != kNone) {
-    blocks_[block.next].previous = index;
+  // In order of address: what is in use stays at the region's beginning, and so does what has ever been touched.
+  std::uint32_t before = kNone;
+  std::uint32_t after = free_lists_[order];
+  while (after != kNone && after < index) {
+    before = after;
+    after = blocks_[after].next;
   }
-  free_lists_[order] = index;
+  block.previous = before;
+  block.next = after;
+  (before == kNone ? free_lists_[order] : blocks_[before].next) = index;
+  if (after != kNone) {
+    blocks_[after].previous = index;
+  }
 }
 
 void SlabPool::Unlink(std::uint32_t index) {

@@ -1,8 +1,10 @@
 #include "server/rpc/grpc_log.h"
 
+#include <google/protobuf/stubs/logging.h>
 #include <grpc/support/log.h>
 
 #include <cstring>
+#include <string>
 
 #include "spdlog/spdlog.h"
 
@@ -27,8 +29,18 @@ void Write(gpr_log_func_args* line) {
               line->message);
 }
 
+/// What Protocol Buffers have to say is about bytes that clients sent (strings that are no UTF-8): no client may fill
+/// the log with that.
+void WriteProtobufLine(google::protobuf::LogLevel level, const char* file, int line, const std::string& message) {
+  const bool ours = level == google::protobuf::LOGLEVEL_FATAL;
+  spdlog::log(ours ? spdlog::level::critical : spdlog::level::debug, "protobuf, {}:{}: {}", file, line, message);
+}
+
 }  // namespace
 
-void RedirectGrpcLog() { gpr_set_log_function(&Write); }
+void RedirectGrpcLog() {
+  gpr_set_log_function(&Write);
+  google::protobuf::SetLogHandler(&WriteProtobufLine);
+}
 
 }  // namespace kernelwire

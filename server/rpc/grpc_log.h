@@ -4,8 +4,8 @@
 
 namespace kernelwire {
 
-/// From now on what gRPC logs in this process goes to spdlog's default logger, so that every line has one form. What
-/// GRPC_VERBOSITY lets through is kept: errors, unless it says more. Before gRPC is used.
+/// From now on what gRPC and Protocol Buffers log in this process goes to spdlog's default logger, so that every line
+/// has one form. What GRPC_VERBOSITY lets through is kept: errors, unless it says more. Before gRPC is used.
 void RedirectGrpcLog();
 
 }  // namespace kernelwire

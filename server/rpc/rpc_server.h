@@ -37,9 +37,9 @@ struct RpcOptions {
   int max_calls_per_peer = 1024;
   /// Unary calls whose message is being read; the others wait their turn, unread. Memory before admission is bounded by
   /// (max_reading_calls + max_streams) * max_message_bytes.
-  int max_reading_calls = 256;
+  int max_reading_calls = 64;
   /// Streaming calls alive at once: ModelStreamInfer, Watch, reflection; above it they are refused.
-  int max_streams = 256;
+  int max_streams = 64;
   /// Requests of one ModelStreamInfer that are not answered yet; above it the stream is not read.
   int max_stream_requests = 64;
   /// The message of a unary call must have come after this long; else the call is cancelled.

@@ -1,5 +1,6 @@
 #include "tests/end_to_end/wire_case.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -134,7 +135,8 @@ std::vector<HostTensor> FromWire(const OperatorSpec& spec, const inference::Mode
     }
     const std::string& raw = reply.raw_output_contents(i);
     tensor.bytes.resize(raw.size());
-    std::memcpy(tensor.bytes.data(), raw.data(), raw.size());
+    std::transform(raw.begin(), raw.end(), tensor.bytes.begin(),
+                   [](char byte) { return static_cast<std::byte>(byte); });
   }
   return outputs;
 }
