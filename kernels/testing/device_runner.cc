@@ -69,7 +69,7 @@ class HostRunner final : public DeviceRunner {
     for (const GuardedBuffer& buffer : image.buffers()) {
       buffer.CloseGuards();
     }
-    const absl::Status status = op.run_host(launch, executor);
+    absl::Status status = op.run_host(launch, executor);
     for (const GuardedBuffer& buffer : image.buffers()) {
       buffer.OpenGuards();
     }

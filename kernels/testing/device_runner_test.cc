@@ -52,7 +52,7 @@ absl::Status RunAdd(const Launch& launch, ParallelExecutor& threads) {
 /// RunAdd, and then one thing more that is wrong.
 template <void (*Wrong)(const Segment&)>
 absl::Status RunWrong(const Launch& launch, ParallelExecutor& threads) {
-  const absl::Status status = RunAdd(launch, threads);
+  absl::Status status = RunAdd(launch, threads);
   for (int s = 0; s < launch.segment_count; ++s) {
     Wrong(launch.segments[s]);
   }

@@ -161,7 +161,7 @@ std::string FormDisagreement(const ExpectedOutput& expected, const HostTensor& a
 }  // namespace
 
 std::string Disagreement(const ExpectedOutput& expected, const HostTensor& actual) {
-  const std::string form = FormDisagreement(expected, actual);
+  std::string form = FormDisagreement(expected, actual);
   if (!form.empty() || !expected.wanted) {
     return form;
   }

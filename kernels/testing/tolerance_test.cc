@@ -131,11 +131,11 @@ TEST(ToleranceRoundedTest, NineteenInTwentySixteenBitElementsMustBeTheNearestVal
   constexpr std::int64_t kCount = 1000;
   const HostTensor right = MakeTensor(DataType::kFp16, {kCount}, Values::kNormal, 11);
   const ExpectedOutput expected = Expect(DataType::kFp16, {kCount}, ToDoubles(right));
-  const auto with_ulps_off = [&](int count) {
+  const auto with_ulps_off = [&](std::size_t count) {
     HostTensor tensor = right;
-    for (int i = 0; i < count; ++i) {
+    for (std::size_t i = 0; i < count; ++i) {
       // The lowest bit of the pattern: one ulp, which each single element is allowed.
-      tensor.bytes[static_cast<std::size_t>(2 * i)] ^= std::byte{1};
+      tensor.bytes[2 * i] ^= std::byte{1};
     }
     return tensor;
   };
