@@ -87,8 +87,8 @@ TEST(Nms, CutsThePaddingOff) {
   AddOutput<std::int64_t>(&fake.reply, "indices", "INT64", {3, 2}, {4, 1, 2, -1, -1, -1});
   AddOutput<std::int32_t>(&fake.reply, "count", "INT32", {3}, {2, 1, 0});
   AddOutput<float>(&fake.reply, "scores", "FP32", {3, 2}, {0.9f, 0.5f, 0.7f, 0, 0, 0});
-  const std::vector<float> boxes(3 * 5 * 4);
-  const std::vector<float> scores(3 * 5);
+  const std::vector<float> boxes(std::size_t{3} * 5 * 4);
+  const std::vector<float> scores(std::size_t{3} * 5);
   const std::vector<std::int32_t> counts = {5, 4, 0};
   NmsOptions options;
   options.iou_threshold = 0.7;

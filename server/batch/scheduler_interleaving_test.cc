@@ -261,11 +261,12 @@ TEST(SchedulerInterleaving, RealThreadsAgree) {
   std::vector<std::thread> clients;
   std::vector<std::vector<std::unique_ptr<FakeRequest>>> requests(kThreads);  // outlive every thread
   std::atomic<int> completed{0};
+  clients.reserve(kThreads);
   for (int t = 0; t < kThreads; ++t) {
     clients.emplace_back([&, t] {
       auto& mine = requests[static_cast<std::size_t>(t)];
       for (int i = 0; i < kRequests; ++i) {
-        const auto id = static_cast<std::uint64_t>(t * kRequests + i);
+        const auto id = static_cast<std::uint64_t>(t) * kRequests + static_cast<std::uint64_t>(i);
         mine.push_back(std::make_unique<FakeRequest>(id, id % 3, 64 + id % 512));
         FakeRequest* request = mine.back().get();
         request->on_placed = [&scheduler, request] { scheduler.ResumeStaging(request); };

@@ -24,7 +24,7 @@ constexpr Nanos kMillisecond = 1'000'000;
 /// A scheduler over one device whose batches finish when told.
 class SchedulerTest : public ::testing::Test {
  protected:
-  void Start(SchedulerOptions options, int lanes = 1, std::size_t staging = 1 << 24) {
+  void Start(const SchedulerOptions& options, int lanes = 1, std::size_t staging = 1 << 24) {
     device_ = std::make_unique<FakeDevice>(lanes, staging, 4096);
     device_->hold = true;
     scheduler_ = std::make_unique<Scheduler>(options, &clock_, std::vector<Device*>{device_.get()}, nullptr,
@@ -89,7 +89,7 @@ TEST_F(SchedulerTest, EarlierDeadlinesGoFirstThenOlderRequests) {
   Start({});
   Submitted(1);
   std::vector<std::string> order;
-  const auto expect = [&](FakeRequest* request, std::string name) {
+  const auto expect = [&](FakeRequest* request, const std::string& name) {
     request->on_complete = [&order, name](const Completion&) { order.push_back(name); };
   };
   expect(Submitted(2), "old");
