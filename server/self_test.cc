@@ -76,7 +76,7 @@ class KnownRequest final : public Request {
   /// From here on the scheduler holds the object, until it completes it.
   static absl::Status Submit(const std::shared_ptr<KnownRequest>& request) {
     request->self_ = request;
-    const absl::Status status = request->scheduler_->Submit(request.get());
+    absl::Status status = request->scheduler_->Submit(request.get());
     if (!status.ok()) {
       request->self_.reset();
     }
@@ -176,7 +176,7 @@ absl::Status RunKnownAnswer(const std::shared_ptr<KnownRequest>& request, std::c
 absl::Status TestOperator(const Operator& op, std::uint32_t op_index, std::size_t device,
                           const std::string& device_name, Scheduler* scheduler, std::chrono::seconds patience) {
   const auto request = std::make_shared<KnownRequest>(op, op_index, static_cast<int>(device), scheduler);
-  const absl::Status status = RunKnownAnswer(request, patience);
+  absl::Status status = RunKnownAnswer(request, patience);
   if (status.ok()) {
     return status;
   }

@@ -61,7 +61,7 @@ TEST(WorkerPoolTest, LoopsVisitEveryIndexOnce) {
     WorkerPool pool(threads, "test");
     std::mt19937 random(static_cast<std::uint32_t>(threads));
     for (int round = 0; round < 300; ++round) {
-      CheckLoop(pool, random() % 3000, random() % 200);
+      CheckLoop(pool, static_cast<std::int64_t>(random() % 3000), static_cast<std::int64_t>(random() % 200));
     }
   }
 }
