@@ -10,7 +10,7 @@ namespace kernelwire {
 namespace {
 
 // A header of more than this is not kept for reuse. Payloads are never part of it, unless they came as typed contents.
-constexpr std::size_t kKeptHeaderBytes = 64 * 1024;
+constexpr std::size_t kKeptHeaderBytes = std::size_t{64} * 1024;
 
 const Clock& ClockOf(const CallQueue& queue) { return *queue.environment().parts.clock; }
 
@@ -22,7 +22,7 @@ absl::Status InferRequest::Start(const grpc::ByteBuffer& bytes, Nanos call_deadl
   decoded_ = ClockOf(*queue_).Now();
   KERNELWIRE_RETURN_IF_ERROR(decoded);
   FillRequest(call_deadline);
-  const absl::Status submitted = queue_->environment().parts.scheduler->Submit(this);
+  absl::Status submitted = queue_->environment().parts.scheduler->Submit(this);
   admitted_ = submitted.ok();  // read on this thread only, so that it does not matter if the reply has been sent by now
   return submitted;
 }

@@ -1,4 +1,4 @@
-// ModelInfer over the wire: results, errors, limits of messages, deadlines, cancellation at every stage.
+// ModelInfer over the wire: results, errors, limits of messages, deadlines.
 #include <chrono>
 #include <string>
 #include <thread>
@@ -15,7 +15,6 @@ namespace kernelwire::testing {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 constexpr char kModelInfer[] = "/inference.GRPCInferenceService/ModelInfer";
 
@@ -82,7 +81,8 @@ TEST_F(InferTest, ManyCallersAtOnce) {
   for (std::thread& caller : callers) {
     caller.join();
   }
-  EXPECT_EQ(Statistics().success().count(), 1600u);
+  // A call is counted when its reply has left, which its client may see first.
+  Await([this] { return Statistics().success().count() == 1600; }, "the count of all calls");
   ExpectNothingLeft();
 }
 
@@ -216,95 +216,6 @@ TEST_F(InferTest, TimeoutParameterIsADeadline) {
   EXPECT_EQ(status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED) << status.error_message();
   device->Release();
   EXPECT_TRUE(first.Finish().ok());
-  ExpectNothingLeft();
-}
-
-TEST_F(InferTest, CancelledBeforeTheMessage) {
-  Start();
-  RawCall call(channel(), kModelInfer);
-  Await([this] { return server->live_calls() == 1; }, "the call");
-  call.Cancel();
-  EXPECT_EQ(call.Finish().error_code(), grpc::StatusCode::CANCELLED);
-  ExpectNothingLeft();
-}
-
-TEST_F(InferTest, CancelledWhileWaitingForStaging) {
-  staging_bytes = 64 * 1024;
-  Start();
-  device->Hold();
-  RawCall first(channel(), kModelInfer);
-  ASSERT_TRUE(first.Write(TwiceRequest(std::vector<float>(4000, 1.0F))));
-  device->AwaitKept(1);
-  {
-    RawCall second(channel(), kModelInfer);
-    ASSERT_TRUE(second.Write(TwiceRequest(std::vector<float>(4000, 1.0F))));
-    Await([this] { return scheduler->Snapshot().devices[0].waiting_requests == 1; }, "the second request");
-    second.Cancel();
-    EXPECT_EQ(second.Finish().error_code(), grpc::StatusCode::CANCELLED);
-  }
-  Await([this] { return scheduler->Snapshot().outstanding_requests == 1; }, "the second request's end");
-  device->Release();
-  EXPECT_TRUE(first.Finish().ok());
-  ExpectNothingLeft();
-}
-
-TEST_F(InferTest, CancelledWhileRunning) {
-  Start();
-  device->Hold();
-  RawCall call(channel(), kModelInfer);
-  ASSERT_TRUE(call.Write(TwiceRequest({1})));
-  device->AwaitKept(1);
-  call.Cancel();
-  EXPECT_EQ(call.Finish().error_code(), grpc::StatusCode::CANCELLED);
-  EXPECT_EQ(server->live_calls(), 1);  // the device still has it
-  device->Release();
-  ExpectNothingLeft();
-  const inference::InferStatistics statistics = Statistics();
-  // A success if the device was quicker than the news of the cancellation.
-  EXPECT_EQ(statistics.success().count() + statistics.fail().count(), 1u);
-}
-
-TEST_F(InferTest, DeadlineWhileRunningCountsAsADeadline) {
-  Start();
-  device->Hold();
-  grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(200));
-  inference::ModelInferResponse response;
-  EXPECT_EQ(inference().ModelInfer(&context, TwiceRequest({1}), &response).error_code(),
-            grpc::StatusCode::DEADLINE_EXCEEDED);
-  device->Release();
-  ExpectNothingLeft();
-}
-
-TEST_F(InferTest, CancelledAtTheSameInstantAsTheAnswer) {
-  Start();
-  for (int round = 0; round < 200; ++round) {
-    device->Hold();
-    RawCall call(channel(), kModelInfer);
-    ASSERT_TRUE(call.Write(TwiceRequest(std::vector<float>(3000, 1.0F))));
-    device->AwaitKept(1);
-    std::thread release([this] { device->Release(); });
-    call.Cancel();
-    call.Finish();
-    release.join();
-  }
-  ExpectNothingLeft();
-}
-
-TEST_F(InferTest, UnreadReplyHoldsTheBudgetUntilItIsCancelled) {
-  staging_bytes = std::size_t{32} << 20;
-  Start();
-  const std::vector<float> x(2'000'000, 1.0F);  // a reply that does not fit into a connection's first window
-  RawCall call(channel(), kModelInfer);
-  ASSERT_TRUE(call.Write(TwiceRequest(x)));
-  Await([this] { return scheduler->Snapshot().outstanding_requests == 1; }, "the request");
-  Await([this] { return metrics.StatisticsOf(0).execution_count == 1; }, "its computation");
-  for (int i = 0; i < 200; ++i) {
-    Statistics();  // other calls of the connection go on
-  }
-  EXPECT_EQ(scheduler->Snapshot().outstanding_requests, 1);
-  call.Cancel();
-  call.Finish();
   ExpectNothingLeft();
 }
 

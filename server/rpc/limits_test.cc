@@ -57,19 +57,6 @@ TEST_F(LimitsTest, CallsBeyondTheLimitAreRefusedUnreadAndProbesAreNot) {
   EXPECT_TRUE(inference().ModelInfer(&context, TwiceRequest({1}), &response).ok());
 }
 
-TEST_F(LimitsTest, OneConnectionCannotTakeAllCalls) {
-  options.completion_queues = 1;
-  options.max_calls_per_peer = 3;
-  Start();
-  // The client would keep to the advertised limit by itself; further connections to the same limit show that it is
-  // counted by connection.
-  const std::shared_ptr<grpc::Channel> greedy = Connect();
-  const Calls silent = OpenSilentCalls(3, greedy);
-  PatientContext context;
-  inference::ModelInferResponse response;
-  EXPECT_TRUE(inference().ModelInfer(&context, TwiceRequest({1}), &response).ok());
-}
-
 TEST_F(LimitsTest, StreamsBeyondTheLimitAreRefused) {
   options.max_streams = 2;
   Start();

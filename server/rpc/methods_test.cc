@@ -205,7 +205,7 @@ TEST_F(MethodsTest, StatisticsCountEveryRequestToAKnownModelOnce) {
   other_model.set_model_name("thrice");
   EXPECT_EQ(infer(other_model), grpc::StatusCode::NOT_FOUND);
 
-  Await([this] { return Statistics().fail().count() == 2; }, "two failures");
+  Await([this] { return Statistics().queue().count() == 4; }, "the count of all four");
   const inference::InferStatistics statistics = Statistics();
   EXPECT_EQ(statistics.success().count(), 2u);
   EXPECT_GT(statistics.success().ns(), 0u);

@@ -32,8 +32,8 @@ struct RpcOptions {
 
   /// Calls alive at once; above it they are refused before anything is read. Health checks have a small reserve.
   int max_calls = 16384;
-  /// Of these, calls of one connection. Also told to clients as the limit of concurrent streams, which the well-behaved
-  /// keep by themselves.
+  /// Of these, calls of one connection on one queue; a burst may spill over to the other queues. Also told to clients
+  /// as the limit of concurrent streams, which the well-behaved keep by themselves.
   int max_calls_per_peer = 1024;
   /// Unary calls whose message is being read; the others wait their turn, unread. Memory before admission is bounded by
   /// (max_reading_calls + max_streams) * max_message_bytes.

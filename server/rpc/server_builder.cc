@@ -75,7 +75,7 @@ absl::Status CheckRpcOptions(const RpcOptions& options) {
       {"max_connection_age_grace (ms)", options.max_connection_age_grace.count(), 0, kInt},
   };
   for (const auto& range : ranges) {
-    const absl::Status status = CheckRange(range.name, range.value, range.least, range.most);
+    absl::Status status = CheckRange(range.name, range.value, range.least, range.most);
     if (!status.ok()) {
       return status;
     }

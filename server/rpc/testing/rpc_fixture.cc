@@ -63,6 +63,7 @@ std::shared_ptr<grpc::Channel> RpcFixture::Connect() const {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(-1);
   arguments.SetInt("grpc.use_local_subchannel_pool", 1);  // a connection of its own
+  arguments.SetInt("grpc.http2.bdp_probe", 0);            // windows do not grow: what is not read stays unsent
   return grpc::CreateCustomChannel(server->addresses()[0], grpc::InsecureChannelCredentials(), arguments);
 }
 

@@ -33,7 +33,7 @@ class RpcFixture : public ::testing::Test {
   /// Changes to `options`, `scheduler_options` and `staging_bytes` are made before. The server is ready afterwards.
   void Start();
 
-  /// A connection of its own, on request with an unbounded limit of streams.
+  /// A connection of its own, without a limit to replies.
   std::shared_ptr<grpc::Channel> Connect() const;
   inference::GRPCInferenceService::Stub& inference() { return *inference_; }
   grpc::health::v1::Health::Stub& health_stub() { return *health_stub_; }

@@ -1,0 +1,108 @@
+// ModelInfer whose client goes away: before, during and after each stage.
+#include <chrono>
+#include <thread>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "server/rpc/testing/raw_call.h"
+#include "server/rpc/testing/rpc_fixture.h"
+#include "server/rpc/testing/twice_operator.h"
+
+namespace kernelwire::testing {
+namespace {
+
+constexpr char kModelInfer[] = "/inference.GRPCInferenceService/ModelInfer";
+
+using CancelTest = RpcFixture;
+
+TEST_F(CancelTest, CancelledBeforeTheMessage) {
+  Start();
+  RawCall call(channel(), kModelInfer);
+  Await([this] { return server->live_calls() == 1; }, "the call");
+  call.Cancel();
+  EXPECT_EQ(call.Finish().error_code(), grpc::StatusCode::CANCELLED);
+  ExpectNothingLeft();
+}
+
+TEST_F(CancelTest, CancelledWhileWaitingForStaging) {
+  staging_bytes = 64 * 1024;
+  Start();
+  device->Hold();
+  RawCall first(channel(), kModelInfer);
+  ASSERT_TRUE(first.Write(TwiceRequest(std::vector<float>(4000, 1.0F))));
+  device->AwaitKept(1);
+  {
+    RawCall second(channel(), kModelInfer);
+    ASSERT_TRUE(second.Write(TwiceRequest(std::vector<float>(4000, 1.0F))));
+    Await([this] { return scheduler->Snapshot().devices[0].waiting_requests == 1; }, "the second request");
+    second.Cancel();
+    EXPECT_EQ(second.Finish().error_code(), grpc::StatusCode::CANCELLED);
+  }
+  Await([this] { return scheduler->Snapshot().outstanding_requests == 1; }, "the second request's end");
+  device->Release();
+  EXPECT_TRUE(first.Finish().ok());
+  ExpectNothingLeft();
+}
+
+TEST_F(CancelTest, CancelledWhileRunning) {
+  Start();
+  device->Hold();
+  RawCall call(channel(), kModelInfer);
+  ASSERT_TRUE(call.Write(TwiceRequest({1})));
+  device->AwaitKept(1);
+  call.Cancel();
+  EXPECT_EQ(call.Finish().error_code(), grpc::StatusCode::CANCELLED);
+  EXPECT_EQ(server->live_calls(), 1);  // the device still has it
+  device->Release();
+  ExpectNothingLeft();
+  const inference::InferStatistics statistics = Statistics();
+  // A success if the device was quicker than the news of the cancellation.
+  EXPECT_EQ(statistics.success().count() + statistics.fail().count(), 1u);
+}
+
+TEST_F(CancelTest, DeadlineWhileRunningCountsAsADeadline) {
+  Start();
+  device->Hold();
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(200));
+  inference::ModelInferResponse response;
+  EXPECT_EQ(inference().ModelInfer(&context, TwiceRequest({1}), &response).error_code(),
+            grpc::StatusCode::DEADLINE_EXCEEDED);
+  device->Release();
+  ExpectNothingLeft();
+}
+
+TEST_F(CancelTest, CancelledAtTheSameInstantAsTheAnswer) {
+  Start();
+  for (int round = 0; round < 200; ++round) {
+    device->Hold();
+    RawCall call(channel(), kModelInfer);
+    ASSERT_TRUE(call.Write(TwiceRequest(std::vector<float>(3000, 1.0F))));
+    device->AwaitKept(1);
+    std::thread release([this] { device->Release(); });
+    call.Cancel();
+    call.Finish();
+    release.join();
+  }
+  ExpectNothingLeft();
+}
+
+TEST_F(CancelTest, UnreadReplyHoldsTheBudgetUntilItIsCancelled) {
+  staging_bytes = std::size_t{32} << 20;
+  Start();
+  const std::vector<float> x(2'000'000, 1.0F);  // a reply that does not fit into a connection's first window
+  RawCall call(channel(), kModelInfer);
+  ASSERT_TRUE(call.Write(TwiceRequest(x)));
+  Await([this] { return scheduler->Snapshot().outstanding_requests == 1; }, "the request");
+  Await([this] { return metrics.StatisticsOf(0).execution_count == 1; }, "its computation");
+  for (int i = 0; i < 200; ++i) {
+    Statistics();  // other calls of the connection go on
+  }
+  EXPECT_EQ(scheduler->Snapshot().outstanding_requests, 1);
+  call.Cancel();
+  call.Finish();
+  ExpectNothingLeft();
+}
+
+}  // namespace
+}  // namespace kernelwire::testing
