@@ -80,6 +80,22 @@ std::uint64_t Identity(std::string_view name) {
   return hash;
 }
 
+absl::Status CheckRowStrides(const Operator& op, const PlanRequest& request) {
+  const auto check = [&](const char* kind, const std::vector<TensorSpec>& tensors, const auto& strides) {
+    for (std::size_t i = 0; i < strides.size(); ++i) {
+      if (strides[i] < 0 || (strides[i] > 0 && (!op.takes_row_strides || i >= tensors.size()))) {
+        return absl::InvalidArgumentError(
+            absl::StrCat(kind, " ", i, " of operator '", op.spec.name, "': expected ",
+                         op.takes_row_strides ? "a row stride of at least 0" : "rows that follow each other",
+                         ", got a row stride of ", strides[i]));
+      }
+    }
+    return absl::OkStatus();
+  };
+  KERNELWIRE_RETURN_IF_ERROR(check("input", op.spec.inputs, request.input_row_strides));
+  return check("output", op.spec.outputs, request.output_row_strides);
+}
+
 }  // namespace
 
 void InlineExecutor::ParallelFor(std::int64_t count, std::int64_t /*grain*/,
@@ -91,6 +107,7 @@ void InlineExecutor::ParallelFor(std::int64_t count, std::int64_t /*grain*/,
 
 absl::StatusOr<Plan> PlanRequestFor(const Operator& op, const PlanRequest& request) {
   KERNELWIRE_RETURN_IF_ERROR(CheckInputs(op.spec, request));
+  KERNELWIRE_RETURN_IF_ERROR(CheckRowStrides(op, request));
   const std::uint32_t known_outputs = (1u << op.spec.outputs.size()) - 1u;
   if ((request.wanted_outputs & ~known_outputs) != 0) {
     return absl::InvalidArgumentError(absl::StrCat("operator '", op.spec.name, "': expected outputs among its ",

@@ -79,6 +79,9 @@ struct Operator {
   absl::Status (*finish)(const Plan& plan, FinishedOutput* outputs) = nullptr;
 
   KnownAnswer (*known_answer)() = nullptr;
+
+  /// Whether the plan honours PlanRequest's row strides; otherwise any but 0 is refused before it is asked.
+  bool takes_row_strides = false;
 };
 
 /// Checks names, types and presence of `request` against the spec, then calls `op.plan`, and puts the operator's

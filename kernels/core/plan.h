@@ -53,6 +53,11 @@ struct PlanRequest {
   std::array<std::optional<TensorDesc>, kMaxInputs> inputs;
   const Attributes* attributes = nullptr;
   std::uint32_t wanted_outputs = 0;
+  /// Elements from the start of one row to that of the next, for tensors in a library caller's memory whose rows do not
+  /// follow each other at once; 0 = they do. Only for operators with Operator::takes_row_strides, and where a row is
+  /// one contiguous stretch.
+  std::array<std::int64_t, kMaxInputs> input_row_strides{};
+  std::array<std::int64_t, kMaxOutputs> output_row_strides{};
 };
 
 /// One output of a planned request. `desc` is the largest it can get: its bytes are reserved before the launch;
@@ -61,16 +66,21 @@ struct OutputPlan {
   bool wanted = false;
   TensorDesc desc;
   std::size_t bytes = 0;
+  std::int64_t row_bytes = 0;  // see Plan::input_row_bytes
 };
 
 struct Plan {
   static constexpr std::size_t kMaxParamBytes = 128;
 
   BatchKey key;
-  std::int64_t rows = 0;                        // see Segment::rows; 0 = nothing to compute
-  std::array<std::int64_t, 4> extents{};        // see Segment::extents
-  std::array<OutputPlan, kMaxOutputs> outputs;  // in the spec's order
-  std::size_t workspace_bytes = 0;              // scratch of this request, on the device; a multiple of 256
+  std::int64_t rows = 0;                            // see Segment::rows; 0 = nothing to compute
+  std::array<std::int64_t, kMaxExtents> extents{};  // see Segment::extents
+  std::array<OutputPlan, kMaxOutputs> outputs;      // in the spec's order
+  std::size_t workspace_bytes = 0;                  // scratch of this request, on the device; a multiple of 256
+  /// Bytes of an input that belong to one of `rows`, where a request may be cut between rows and its parts computed by
+  /// launches of their own: rows [r, s) take bytes [r, s) * row_bytes of such a tensor. 0: every part needs all of it
+  /// (a weight). A request can be cut when every wanted output has row_bytes; its parts share its key and extents.
+  std::array<std::int64_t, kMaxInputs> input_row_bytes{};
   std::int64_t work_bytes = 0;  // estimate of bytes touched: decides inline or worker, and the retry hint
 
   /// The operator's own values for the whole launch; equal for equal keys. T is plain data.

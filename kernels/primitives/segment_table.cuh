@@ -1,0 +1,39 @@
+// The table of a launch's requests as kernels take it: by value for a launch of one request, which saves a read of
+// device memory before the first load of the row, and by pointer for more.
+#ifndef KERNELWIRE_KERNELS_PRIMITIVES_SEGMENT_TABLE_CUH_
+#define KERNELWIRE_KERNELS_PRIMITIVES_SEGMENT_TABLE_CUH_
+
+#include <cstdint>
+
+#include "kernels/core/launch.h"
+#include "kernels/core/segment.h"
+#include "kernels/primitives/segment_lookup.h"
+
+namespace kernelwire {
+
+/// Part of a kernel's argument, which must be declared `const __grid_constant__`: then `only` is read where the
+/// argument lies, and is not copied to each thread.
+struct SegmentTable {
+  Segment only;         // the segment, when count == 1
+  const Segment* many;  // in device memory, when count > 1
+  int count;
+
+  /// The segment that row `row` of the launch belongs to. Requires: 0 <= row < total rows.
+  __device__ __forceinline__ const Segment& Of(std::int64_t row) const {
+    return count == 1 ? only : many[FindSegment(many, count, row)];
+  }
+};
+
+inline SegmentTable TableOf(const Launch& launch) {
+  SegmentTable table{};
+  table.count = launch.segment_count;
+  table.many = launch.device_segments;
+  if (launch.segment_count > 0) {
+    table.only = launch.segments[0];
+  }
+  return table;
+}
+
+}  // namespace kernelwire
+
+#endif  // KERNELWIRE_KERNELS_PRIMITIVES_SEGMENT_TABLE_CUH_
