@@ -5,28 +5,18 @@
 #include <cstdint>
 
 #include "kernels/core/dtype.h"
+#include "kernels/primitives/row_parameter.h"
 #include "kernels/primitives/segment_lookup.h"
 
 namespace kernelwire {
 
-/// Equal for all requests of a launch.
+/// Equal for all requests of a launch. What differs (the weight, the strides of rows) is in row_parameter.h.
 struct RmsNormParams {
   DataType x_type = DataType::kInvalid;
   DataType y_type = DataType::kInvalid;
   std::int64_t width = 0;  // elements of a row
   double epsilon = 0.0;
 };
-
-/// How a request's weight is read; its pointer, kind and type may differ between the requests of a launch.
-enum class RmsNormWeight : std::int64_t {
-  kNone = 0,  // y = x * rstd
-  kOne = 1,   // one element for all
-  kRow = 2,   // one element for each of a row
-};
-
-/// Segment::extents of rms_norm.
-inline constexpr int kRmsNormWeightKind = 0;  // an RmsNormWeight
-inline constexpr int kRmsNormWeightType = 1;  // a DataType
 
 /// Segment::inputs of rms_norm.
 inline constexpr int kRmsNormX = 0;

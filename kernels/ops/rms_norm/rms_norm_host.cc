@@ -6,6 +6,7 @@
 #include "kernels/core/operator.h"
 #include "kernels/ops/rms_norm/rms_norm.h"
 #include "kernels/primitives/row_operator.h"
+#include "kernels/primitives/row_parameter.h"
 #include "kernels/primitives/segment_lookup.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -76,10 +77,9 @@ class RowNormaliser {
   RowNormaliser(const RmsNormParams& params, const Segment& segment)
       : params_(params),
         weight_(segment.inputs[kRmsNormWeightInput]),
-        weight_type_(static_cast<DataType>(segment.extents[kRmsNormWeightType])),
-        kind_(static_cast<RmsNormWeight>(segment.extents[kRmsNormWeightKind])) {
-    if (kind_ == RmsNormWeight::kOne) {
-      one_weight_ = static_cast<Acc>(ReadScalar(weight_type_, weight_, 0));
+        parameter_(UnpackRowParameter(segment.extents[kRowWeight])) {
+    if (parameter_.kind == RowParameterKind::kOne) {
+      one_weight_ = static_cast<Acc>(ReadScalar(parameter_.dtype, weight_, 0));
     }
     if (params_.width <= kBlock) {  // then it serves every row
       row_weight_ = LoadWeight(0, params_.width);
@@ -120,8 +120,9 @@ class RowNormaliser {
   }
 
   const Acc* LoadWeight(std::int64_t first, std::int64_t count) {
-    return kind_ == RmsNormWeight::kRow ? LoadBlock(weight_type_, weight_, first, count, weight_buffer_.values)
-                                        : nullptr;
+    return parameter_.kind == RowParameterKind::kRow
+               ? LoadBlock(parameter_.dtype, weight_, first, count, weight_buffer_.values)
+               : nullptr;
   }
 
   /// For the rare row that f32 cannot hold the squares of: plain and slow.
@@ -133,16 +134,15 @@ class RowNormaliser {
     }
     const double factor = 1.0 / std::sqrt(sum / static_cast<double>(params_.width) + params_.epsilon);
     for (std::int64_t i = 0; i < params_.width; ++i) {
-      const double weight =
-          kind_ == RmsNormWeight::kRow ? ReadScalar(weight_type_, weight_, i) : static_cast<double>(one_weight_);
+      const double weight = parameter_.kind == RowParameterKind::kRow ? ReadScalar(parameter_.dtype, weight_, i)
+                                                                      : static_cast<double>(one_weight_);
       WriteScalar(params_.y_type, ReadScalar(params_.x_type, x, i) * factor * weight, y, i);
     }
   }
 
   const RmsNormParams& params_;
   const void* weight_;
-  DataType weight_type_;
-  RmsNormWeight kind_;
+  RowParameter parameter_;
   Acc one_weight_ = Acc{1};
   const Acc* row_weight_ = nullptr;
   BlockBuffer<Acc> x_buffer_;
@@ -152,8 +152,8 @@ class RowNormaliser {
 template <typename Acc>
 void NormaliseSegmentRows(const RmsNormParams& params, const Segment& segment, std::int64_t first, std::int64_t last) {
   RowNormaliser<Acc> normaliser(params, segment);
-  const std::int64_t x_stride = params.width * static_cast<std::int64_t>(SizeOf(params.x_type));
-  const std::int64_t y_stride = params.width * static_cast<std::int64_t>(SizeOf(params.y_type));
+  const std::int64_t x_stride = segment.extents[kRowStrideX] * static_cast<std::int64_t>(SizeOf(params.x_type));
+  const std::int64_t y_stride = segment.extents[kRowStrideY] * static_cast<std::int64_t>(SizeOf(params.y_type));
   const auto* x = static_cast<const std::byte*>(segment.inputs[kRmsNormX]);
   auto* y = static_cast<std::byte*>(segment.outputs[0]);
   for (std::int64_t row = first; row < last; ++row) {

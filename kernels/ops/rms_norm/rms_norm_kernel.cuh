@@ -9,6 +9,7 @@
 #include "kernels/core/launch.h"
 #include "kernels/device/launch.cuh"
 #include "kernels/ops/rms_norm/rms_norm.h"
+#include "kernels/primitives/row_parameter.h"
 #include "kernels/primitives/row_reduce.cuh"
 #include "kernels/primitives/row_tile.cuh"
 #include "kernels/primitives/segment_lookup.h"
@@ -31,19 +32,17 @@ struct RmsNormRow {
   const T* x;
   Out* y;
   const void* weight;
-  DataType weight_type;
-  RmsNormWeight weight_kind;
+  RowParameter parameter;  // how the weight is read
   Acc one_weight;
 
   __device__ RmsNormRow(const RmsNormArguments& arguments, std::int64_t row) {
     const Segment& segment = arguments.segments[FindSegment(arguments.segments, arguments.segment_count, row)];
-    const std::int64_t offset = (row - segment.first_row) * arguments.width;
-    x = static_cast<const T*>(segment.inputs[kRmsNormX]) + offset;
-    y = static_cast<Out*>(segment.outputs[0]) + offset;
+    const std::int64_t index = row - segment.first_row;
+    x = static_cast<const T*>(segment.inputs[kRmsNormX]) + index * segment.extents[kRowStrideX];
+    y = static_cast<Out*>(segment.outputs[0]) + index * segment.extents[kRowStrideY];
     weight = segment.inputs[kRmsNormWeightInput];
-    weight_type = static_cast<DataType>(segment.extents[kRmsNormWeightType]);
-    weight_kind = static_cast<RmsNormWeight>(segment.extents[kRmsNormWeightKind]);
-    one_weight = weight_kind == RmsNormWeight::kOne ? LoadOne<Acc>(weight_type, weight, 0) : Acc{1};
+    parameter = UnpackRowParameter(segment.extents[kRowWeight]);
+    one_weight = parameter.kind == RowParameterKind::kOne ? LoadOne<Acc>(parameter.dtype, weight, 0) : Acc{1};
   }
 };
 
@@ -90,10 +89,10 @@ __device__ __forceinline__ void StoreScaled(const Tile& tile, const RmsNormRow<t
 template <typename Tile, typename Out, typename Acc>
 __device__ __forceinline__ void StoreWeighted(const Tile& tile, const RmsNormRow<typename Tile::Element, Out>& row,
                                               std::int64_t first, std::int64_t count, Acc factor) {
-  if (row.weight_kind != RmsNormWeight::kRow) {
+  if (row.parameter.kind != RowParameterKind::kRow) {
     StoreScaled<void>(tile, row, first, count, factor);
   } else {
-    WithFloatType(row.weight_type,
+    WithFloatType(row.parameter.dtype,
                   [&](auto tag) { StoreScaled<typename decltype(tag)::Type>(tile, row, first, count, factor); });
   }
 }
@@ -110,8 +109,9 @@ __device__ __noinline__ void NormaliseInF64(const RmsNormRow<T, Out> row, std::i
   const double mean_square = RowSum<kThreads>(sum) / static_cast<double>(width);
   const double factor = 1.0 / sqrt(mean_square + epsilon);
   for (std::int64_t i = lane; i < width; i += kThreads) {
-    const double weight = row.weight_kind == RmsNormWeight::kRow ? LoadOne<double>(row.weight_type, row.weight, i)
-                                                                 : static_cast<double>(row.one_weight);
+    const double weight = row.parameter.kind == RowParameterKind::kRow
+                              ? LoadOne<double>(row.parameter.dtype, row.weight, i)
+                              : static_cast<double>(row.one_weight);
     row.y[i] = Narrow<Out>(Widen<double>(row.x[i]) * factor * weight);
   }
 }

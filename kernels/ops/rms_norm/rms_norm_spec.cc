@@ -1,23 +1,19 @@
 // rms_norm: what it takes and promises, and the planning of a request.
 #include <cstddef>
-#include <cstring>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/str_cat.h"
 #include "kernels/core/operator.h"
 #include "kernels/core/status_macros.h"
 #include "kernels/ops/rms_norm/rms_norm.h"
 #include "kernels/primitives/row_operator.h"
+#include "kernels/primitives/row_plan.h"
 
 namespace kernelwire {
 
 absl::Status RunRmsNormHost(const Launch& launch, ParallelExecutor& threads);  // rms_norm_host.cc
 
 namespace {
-
-constexpr double kDefaultEpsilon = 1e-5;
 
 OperatorSpec MakeSpec() {
   OperatorSpec spec;
@@ -34,18 +30,8 @@ OperatorSpec MakeSpec() {
        "Left out (1), one element, or the shape of a row; its type may differ from that of x."},
   };
   spec.outputs = {{"y", kFloats, DataType::kFp32, {-1}, false, "The shape of x."}};
-  AttributeSpec axis;
-  axis.name = "axis";
-  axis.kind = AttributeKind::kInt;
-  axis.doc = "First axis of a row; negative ones count from the end.";
-  axis.default_text = "-1";
-  AttributeSpec epsilon;
-  epsilon.name = "epsilon";
-  epsilon.kind = AttributeKind::kDouble;
-  epsilon.doc = "Added to the mean square before the root.";
-  epsilon.default_text = "1e-5";
-  epsilon.min = 0.0;
-  spec.attributes = {axis, epsilon, FloatOutputTypeAttribute()};
+  spec.attributes = {NormAxisAttribute(), NormEpsilonAttribute("Added to the mean square before the root."),
+                     FloatOutputTypeAttribute()};
   spec.promises = {
       "Computed in f32 (f64 where x or y is FP64) and rounded once at the end; x / rms is not rounded before the "
       "weight.",
@@ -56,58 +42,32 @@ OperatorSpec MakeSpec() {
   return spec;
 }
 
-absl::StatusOr<RmsNormWeight> PlanWeight(const TensorDesc& weight, const Shape& x, int axis) {
-  Shape row;
-  for (int i = axis; i < x.rank(); ++i) {
-    row.Append(x[i]);
-  }
-  if (weight.shape == row) {
-    return RmsNormWeight::kRow;
-  }
-  if (weight.shape.ElementCount() == 1) {
-    return RmsNormWeight::kOne;
-  }
-  return absl::InvalidArgumentError(absl::StrCat("input 'weight': expected one element or shape ", row.ToString(),
-                                                 " (x ", x.ToString(), " from axis ", axis, " on), got ",
-                                                 weight.shape.ToString()));
-}
-
 absl::StatusOr<Plan> PlanRmsNorm(const PlanRequest& request) {
   const TensorDesc& x = *request.inputs[kRmsNormX];
-  KERNELWIRE_ASSIGN_OR_RETURN(const int axis,
-                              ResolveAxis("axis", request.attributes->GetInt("axis").value_or(-1), x.shape.rank()));
+  const auto& weight = request.inputs[kRmsNormWeightInput];
+  KERNELWIRE_ASSIGN_OR_RETURN(const NormRows layout, LayOutNormRows(*request.attributes, x.shape));
   RmsNormParams params;
   params.x_type = x.dtype;
   params.y_type = OutputTypeOf(*request.attributes, x.dtype);
-  params.epsilon = request.attributes->GetDouble("epsilon").value_or(kDefaultEpsilon);
-  // An empty tensor may have parts whose products overflow; nothing is computed of it, so they need no number.
-  const bool empty = x.shape.ElementCount() == 0;
-  params.width = empty ? 0 : x.shape.ElementCount(axis, x.shape.rank()).value_or(0);
+  params.width = layout.width;
+  params.epsilon = NormEpsilonOf(*request.attributes);
 
   Plan plan;
-  plan.rows = empty ? 0 : x.shape.ElementCount(0, axis).value_or(0);
+  plan.rows = layout.rows;
   KERNELWIRE_ASSIGN_OR_RETURN(plan.outputs[0], PlanOutput("y", params.y_type, x.shape));
-  plan.work_bytes = static_cast<std::int64_t>(*x.ByteSize() + plan.outputs[0].bytes);
-  if (const auto& weight = request.inputs[kRmsNormWeightInput]; weight.has_value()) {
-    KERNELWIRE_ASSIGN_OR_RETURN(const RmsNormWeight kind, PlanWeight(*weight, x.shape, axis));
-    plan.extents[kRmsNormWeightKind] = static_cast<std::int64_t>(kind);
-    plan.extents[kRmsNormWeightType] = static_cast<std::int64_t>(weight->dtype);
-    plan.work_bytes += static_cast<std::int64_t>(*weight->ByteSize());
-  }
+  KERNELWIRE_ASSIGN_OR_RETURN(plan.extents[kRowWeight], PlanRowParameter("weight", weight, x.shape, layout.axis));
+  KERNELWIRE_RETURN_IF_ERROR(PlanRowTensors(request,
+                                            {{RowTensor::kInput, kRmsNormX, "x", params.width, kRowStrideX},
+                                             {RowTensor::kOutput, 0, "y", params.width, kRowStrideY}},
+                                            plan));
+  plan.work_bytes =
+      static_cast<std::int64_t>(*x.ByteSize() + plan.outputs[0].bytes + (weight.has_value() ? *weight->ByteSize() : 0));
   plan.key.Append(static_cast<std::uint64_t>(params.x_type));
   plan.key.Append(static_cast<std::uint64_t>(params.y_type));
   plan.key.Append(static_cast<std::uint64_t>(params.width));
   plan.key.AppendDouble(params.epsilon);
   plan.SetParams(params);
   return plan;
-}
-
-KnownAnswer::Tensor Fp32Tensor(const Shape& shape, const std::vector<float>& values) {
-  KnownAnswer::Tensor tensor;
-  tensor.desc = TensorDesc{DataType::kFp32, shape};
-  tensor.bytes.resize(values.size() * sizeof(float));
-  std::memcpy(tensor.bytes.data(), values.data(), tensor.bytes.size());
-  return tensor;
 }
 
 /// Mean squares of 12.5, 25 and 0: roots that anybody can check.
@@ -128,6 +88,7 @@ Operator MakeRmsNorm() {
   op.plan = &PlanRmsNorm;
   op.run_host = &RunRmsNormHost;
   op.known_answer = &RmsNormKnownAnswer;
+  op.takes_row_strides = true;
   return op;
 }
 

@@ -21,6 +21,8 @@ enum class SoftmaxAlgorithm : std::int32_t {
 /// A launch's unit of work (Segment::rows) is a piece of width * inner elements, contiguous in x and in y: the axis and
 /// everything behind it. It holds `inner` rows, interleaved: row j's elements are j, j + inner, j + 2 inner, ... So a
 /// softmax over the last axis has inner = 1, no axis needs a transposed copy, and a request can be cut between pieces.
+/// From one piece to the next it is extents[kRowStrideX] and extents[kRowStrideY] elements (row_parameter.h); more than
+/// a piece only where inner is 1. log_softmax has the same parameters.
 struct SoftmaxParams {
   DataType x_type = DataType::kInvalid;
   DataType y_type = DataType::kInvalid;

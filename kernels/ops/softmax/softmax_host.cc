@@ -9,6 +9,7 @@
 #include "kernels/core/operator.h"
 #include "kernels/ops/softmax/softmax.h"
 #include "kernels/primitives/row_operator.h"
+#include "kernels/primitives/row_parameter.h"
 #include "kernels/primitives/segment_lookup.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -160,8 +161,8 @@ class ColumnSoftmax {
 template <typename Acc>
 void SoftmaxContiguous(const SoftmaxParams& params, const Segment& segment, std::int64_t first, std::int64_t last) {
   RowSoftmax<Acc> softmax(params);
-  const std::int64_t x_stride = params.width * static_cast<std::int64_t>(SizeOf(params.x_type));
-  const std::int64_t y_stride = params.width * static_cast<std::int64_t>(SizeOf(params.y_type));
+  const std::int64_t x_stride = segment.extents[kRowStrideX] * static_cast<std::int64_t>(SizeOf(params.x_type));
+  const std::int64_t y_stride = segment.extents[kRowStrideY] * static_cast<std::int64_t>(SizeOf(params.y_type));
   const auto* x = static_cast<const std::byte*>(segment.inputs[0]);
   auto* y = static_cast<std::byte*>(segment.outputs[0]);
   for (std::int64_t row = first; row < last; ++row) {

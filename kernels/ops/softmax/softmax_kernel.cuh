@@ -9,6 +9,7 @@
 #include "kernels/core/launch.h"
 #include "kernels/device/launch.cuh"
 #include "kernels/ops/softmax/softmax.h"
+#include "kernels/primitives/row_parameter.h"
 #include "kernels/primitives/row_reduce.cuh"
 #include "kernels/primitives/row_tile.cuh"
 #include "kernels/primitives/running_softmax.cuh"
@@ -34,9 +35,9 @@ struct SoftmaxPiece {
 
   __device__ SoftmaxPiece(const SoftmaxArguments& arguments, std::int64_t piece) {
     const Segment& segment = arguments.segments[FindSegment(arguments.segments, arguments.segment_count, piece)];
-    const std::int64_t offset = (piece - segment.first_row) * arguments.width * arguments.inner;
-    x = static_cast<const T*>(segment.inputs[0]) + offset;
-    y = static_cast<Out*>(segment.outputs[0]) + offset;
+    const std::int64_t index = piece - segment.first_row;
+    x = static_cast<const T*>(segment.inputs[0]) + index * segment.extents[kRowStrideX];
+    y = static_cast<Out*>(segment.outputs[0]) + index * segment.extents[kRowStrideY];
   }
 };
 

@@ -1,6 +1,5 @@
 // softmax: what it takes and promises, and the planning of a request.
 #include <cstddef>
-#include <cstring>
 #include <limits>
 #include <optional>
 #include <string>
@@ -11,7 +10,9 @@
 #include "kernels/core/operator.h"
 #include "kernels/core/status_macros.h"
 #include "kernels/ops/softmax/softmax.h"
+#include "kernels/ops/softmax/softmax_plan.h"
 #include "kernels/primitives/row_operator.h"
+#include "kernels/primitives/row_plan.h"
 
 namespace kernelwire {
 
@@ -24,21 +25,9 @@ OperatorSpec MakeSpec() {
   spec.name = "softmax";
   spec.summary = "Turns each row into probabilities: exponentials divided by their sum.";
   spec.formula = "y = exp(x - max(x)) / sum(exp(x - max(x)))";
-  spec.inputs = {{"x", kFloats, DataType::kFp32, {-1}, false, "Any shape; rows run along `axis`."}};
-  spec.outputs = {{"y", kFloats, DataType::kFp32, {-1}, false, "The shape of x."}};
-  AttributeSpec axis;
-  axis.name = "axis";
-  axis.kind = AttributeKind::kIntOrChoice;
-  axis.doc = "The axis that sums to 1; negative ones count from the end; \"all\" makes the whole tensor one row.";
-  axis.default_text = "-1";
-  axis.choices = {"all"};
-  AttributeSpec algorithm;
-  algorithm.name = "algorithm";
-  algorithm.kind = AttributeKind::kEnum;
-  algorithm.doc = "How maximum and sum are found: safe in two passes, online in one; auto picks by width.";
-  algorithm.default_text = "auto";
-  algorithm.choices = {"auto", "safe", "online"};
-  spec.attributes = {axis, algorithm, FloatOutputTypeAttribute()};
+  spec.inputs = SoftmaxInputs();
+  spec.outputs = SoftmaxOutputs();
+  spec.attributes = SoftmaxAttributes();
   spec.promises = {
       "Computed in f32 (f64 where x or y is FP64) and rounded once at the end; auto, safe and online keep one bound.",
       "A row gives the same bits alone or batched, on every run.",
@@ -79,37 +68,6 @@ absl::StatusOr<Layout> LayOut(const Shape& shape, const Attributes& attributes) 
                 shape.ElementCount(axis + 1, shape.rank()).value_or(0)};
 }
 
-absl::StatusOr<Plan> PlanSoftmax(const PlanRequest& request) {
-  const TensorDesc& x = *request.inputs[0];
-  KERNELWIRE_ASSIGN_OR_RETURN(const Layout layout, LayOut(x.shape, *request.attributes));
-  SoftmaxParams params;
-  params.x_type = x.dtype;
-  params.y_type = OutputTypeOf(*request.attributes, x.dtype);
-  params.algorithm = AlgorithmOf(request.attributes->GetString("algorithm"));
-  params.width = layout.width;
-  params.inner = layout.inner;
-
-  Plan plan;
-  plan.rows = layout.pieces;
-  KERNELWIRE_ASSIGN_OR_RETURN(plan.outputs[0], PlanOutput("y", params.y_type, x.shape));
-  plan.work_bytes = static_cast<std::int64_t>(*x.ByteSize() + plan.outputs[0].bytes);
-  plan.key.Append(static_cast<std::uint64_t>(params.x_type));
-  plan.key.Append(static_cast<std::uint64_t>(params.y_type));
-  plan.key.Append(static_cast<std::uint64_t>(params.algorithm));
-  plan.key.Append(static_cast<std::uint64_t>(params.width));
-  plan.key.Append(static_cast<std::uint64_t>(params.inner));
-  plan.SetParams(params);
-  return plan;
-}
-
-KnownAnswer::Tensor Fp32Tensor(const Shape& shape, const std::vector<float>& values) {
-  KnownAnswer::Tensor tensor;
-  tensor.desc = TensorDesc{DataType::kFp32, shape};
-  tensor.bytes.resize(values.size() * sizeof(float));
-  std::memcpy(tensor.bytes.data(), values.data(), tensor.bytes.size());
-  return tensor;
-}
-
 /// Logarithms of 1, 2 and 1 give quarters and a half, as does the same row 1000 higher, which overflows where nobody
 /// subtracts the maximum; and a masked row.
 KnownAnswer SoftmaxKnownAnswer() {
@@ -124,12 +82,65 @@ KnownAnswer SoftmaxKnownAnswer() {
 
 }  // namespace
 
+std::vector<TensorSpec> SoftmaxInputs() {
+  return {{"x", kFloats, DataType::kFp32, {-1}, false, "Any shape; rows run along `axis`."}};
+}
+
+std::vector<TensorSpec> SoftmaxOutputs() { return {{"y", kFloats, DataType::kFp32, {-1}, false, "The shape of x."}}; }
+
+std::vector<AttributeSpec> SoftmaxAttributes() {
+  AttributeSpec axis;
+  axis.name = "axis";
+  axis.kind = AttributeKind::kIntOrChoice;
+  axis.doc = "The axis that rows run along; negative ones count from the end; \"all\" makes the whole tensor one row.";
+  axis.default_text = "-1";
+  axis.choices = {"all"};
+  AttributeSpec algorithm;
+  algorithm.name = "algorithm";
+  algorithm.kind = AttributeKind::kEnum;
+  algorithm.doc = "How maximum and sum are found: safe in two passes, online in one; auto picks by width.";
+  algorithm.default_text = "auto";
+  algorithm.choices = {"auto", "safe", "online"};
+  return {axis, algorithm, FloatOutputTypeAttribute()};
+}
+
+absl::StatusOr<Plan> PlanSoftmax(const PlanRequest& request) {
+  const TensorDesc& x = *request.inputs[0];
+  KERNELWIRE_ASSIGN_OR_RETURN(const Layout layout, LayOut(x.shape, *request.attributes));
+  SoftmaxParams params;
+  params.x_type = x.dtype;
+  params.y_type = OutputTypeOf(*request.attributes, x.dtype);
+  params.algorithm = AlgorithmOf(request.attributes->GetString("algorithm"));
+  params.width = layout.width;
+  params.inner = layout.inner;
+
+  Plan plan;
+  plan.rows = layout.pieces;
+  KERNELWIRE_ASSIGN_OR_RETURN(plan.outputs[0], PlanOutput("y", params.y_type, x.shape));
+  // Interleaved rows have no stretch of their own that could lie apart from the next.
+  const std::int64_t piece = layout.width * layout.inner;
+  const bool contiguous = layout.inner <= 1;
+  KERNELWIRE_RETURN_IF_ERROR(PlanRowTensors(request,
+                                            {{RowTensor::kInput, 0, "x", piece, kRowStrideX, contiguous},
+                                             {RowTensor::kOutput, 0, "y", piece, kRowStrideY, contiguous}},
+                                            plan));
+  plan.work_bytes = static_cast<std::int64_t>(*x.ByteSize() + plan.outputs[0].bytes);
+  plan.key.Append(static_cast<std::uint64_t>(params.x_type));
+  plan.key.Append(static_cast<std::uint64_t>(params.y_type));
+  plan.key.Append(static_cast<std::uint64_t>(params.algorithm));
+  plan.key.Append(static_cast<std::uint64_t>(params.width));
+  plan.key.Append(static_cast<std::uint64_t>(params.inner));
+  plan.SetParams(params);
+  return plan;
+}
+
 Operator MakeSoftmax() {
   Operator op;
   op.spec = MakeSpec();
   op.plan = &PlanSoftmax;
   op.run_host = &RunSoftmaxHost;
   op.known_answer = &SoftmaxKnownAnswer;
+  op.takes_row_strides = true;
   return op;
 }
 
