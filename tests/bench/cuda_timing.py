@@ -1,0 +1,69 @@
+"""Times of GPU work: captured in a graph, over rotated tensors that the cache cannot hold, medians of many replays."""
+
+import statistics
+
+import torch
+
+from kernel_library import describe
+
+WIRE = {torch.float16: "FP16", torch.bfloat16: "BF16", torch.float32: "FP32", torch.float64: "FP64",
+        torch.int8: "INT8", torch.uint8: "UINT8", torch.int32: "INT32", torch.int64: "INT64",
+        torch.float8_e4m3fn: "FP8_E4M3", torch.float8_e5m2: "FP8_E5M2"}
+TORCH = {name: dtype for dtype, name in WIRE.items()}
+ROTATION_BYTES = 400 << 20  # of all rotated inputs together: far more than the 60 MB of the last-level cache
+
+
+def microseconds(calls, repeats=50, least_launches=10):
+    """Median time of one call. `calls`: one closure for each set of rotated tensors, run in turn inside one graph."""
+    launches = max(least_launches, len(calls)) if len(calls) > 1 else 2
+    for call in calls[:3]:
+        call()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for i in range(launches):
+            calls[i % len(calls)]()
+    graph.replay()
+    torch.cuda.synchronize()
+    times = []
+    for _ in range(repeats):
+        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        begin.record()
+        graph.replay()
+        end.record()
+        end.synchronize()
+        times.append(begin.elapsed_time(end) * 1e3 / launches)
+    return statistics.median(times)
+
+
+def bind_cuda(library, op, inputs, attributes="", wanted=0, outputs=None):
+    """Our operator on torch tensors (None: absent): returns (closure, outputs). The closure runs on torch's stream."""
+    descs = [None if t is None else describe(WIRE[t.dtype], list(t.shape)) for t in inputs]
+    request = library.plan(op, descs, attributes, wanted)
+    if outputs is None:
+        outputs = []
+        for i in range(6):
+            planned = request.output(i)
+            outputs.append(None if planned is None else
+                           torch.empty(planned[1], dtype=TORCH[planned[0]], device="cuda"))
+    workspace = torch.empty(max(1, request.workspace_bytes()), dtype=torch.uint8, device="cuda")
+    table = torch.empty(1024, dtype=torch.uint8, device="cuda")
+    address = lambda t: 0 if t is None else t.data_ptr()  # noqa: E731
+    binding = request.bind([address(t) for t in inputs], [address(t) for t in outputs], workspace.data_ptr(),
+                           table.data_ptr())
+    host = torch.frombuffer(bytearray(binding.table()), dtype=torch.uint8)
+    table[: host.numel()].copy_(host)
+
+    def run(keep=(inputs, outputs, workspace, table)):
+        binding.run_cuda(torch.cuda.current_stream().cuda_stream)
+        return keep[1]
+
+    return run, outputs
+
+
+def copy_gigabytes_per_second():
+    """What a kernel that reads and writes once reaches here, read plus written bytes."""
+    x = torch.randn(1 << 28, device="cuda")
+    y = torch.empty_like(x)
+    time = microseconds([lambda: torch.neg(x, out=y)])
+    return 2 * x.numel() * 4 / time / 1e3
