@@ -1,5 +1,5 @@
-// Planning that the row-wise operators share: how far a tensor's rows lie apart, where a request may be cut, and, for
-// norms, what a row is and how a weight is given. Host code only; kernels read the result (row_parameter.h).
+// Planning that the row-wise operators share: how far a tensor's rows lie apart, where a request may be cut, what it
+// costs. Host code only; kernels read the result (row_parameter.h).
 #ifndef KERNELWIRE_KERNELS_PRIMITIVES_ROW_PLAN_H_
 #define KERNELWIRE_KERNELS_PRIMITIVES_ROW_PLAN_H_
 
@@ -94,65 +94,16 @@ inline absl::Status PlanRowTensors(const PlanRequest& request, std::initializer_
   return absl::OkStatus();
 }
 
-/// What norms take: everything from `axis` on is a row.
-struct NormRows {
-  int axis = 0;
-  std::int64_t rows = 0;
-  std::int64_t width = 0;
-};
-
-inline AttributeSpec NormAxisAttribute() {
-  AttributeSpec spec;
-  spec.name = "axis";
-  spec.kind = AttributeKind::kInt;
-  spec.doc = "First axis of a row; negative ones count from the end.";
-  spec.default_text = "-1";
-  return spec;
-}
-
-/// `doc`: what epsilon is added to.
-inline AttributeSpec NormEpsilonAttribute(const std::string& doc) {
-  AttributeSpec spec;
-  spec.name = "epsilon";
-  spec.kind = AttributeKind::kDouble;
-  spec.doc = doc;
-  spec.default_text = "1e-5";
-  spec.min = 0.0;
-  return spec;
-}
-
-inline double NormEpsilonOf(const Attributes& attributes) { return attributes.GetDouble("epsilon").value_or(1e-5); }
-
-/// Errors: INVALID_ARGUMENT for an axis that x does not have.
-inline absl::StatusOr<NormRows> LayOutNormRows(const Attributes& attributes, const Shape& x) {
-  KERNELWIRE_ASSIGN_OR_RETURN(const int axis, ResolveAxis("axis", attributes.GetInt("axis").value_or(-1), x.rank()));
-  // An empty tensor may have parts whose products overflow; nothing is computed of it, so they need no number.
-  if (x.ElementCount() == 0) {
-    return NormRows{axis, 0, 0};
+/// For Plan::work_bytes: all inputs and wanted outputs, once each.
+inline std::int64_t BytesTouched(const PlanRequest& request, const Plan& plan) {
+  std::size_t bytes = 0;
+  for (const std::optional<TensorDesc>& input : request.inputs) {
+    bytes += input.has_value() ? input->ByteSize().value_or(0) : 0;
   }
-  return NormRows{axis, x.ElementCount(0, axis).value_or(0), x.ElementCount(axis, x.rank()).value_or(0)};
-}
-
-/// The word of extents that says how the optional parameter `name` of rows of `x` is read.
-/// Errors: INVALID_ARGUMENT when it is neither one element nor a row's shape.
-inline absl::StatusOr<std::int64_t> PlanRowParameter(const char* name, const std::optional<TensorDesc>& parameter,
-                                                     const Shape& x, int axis) {
-  if (!parameter.has_value()) {
-    return PackRowParameter({});
+  for (const OutputPlan& output : plan.outputs) {
+    bytes += output.wanted ? output.bytes : 0;
   }
-  Shape row;
-  for (int i = axis; i < x.rank(); ++i) {
-    row.Append(x[i]);
-  }
-  if (parameter->shape == row) {
-    return PackRowParameter({RowParameterKind::kRow, parameter->dtype});
-  }
-  if (parameter->shape.ElementCount() == 1) {
-    return PackRowParameter({RowParameterKind::kOne, parameter->dtype});
-  }
-  return absl::InvalidArgumentError(absl::StrCat("input '", name, "': expected one element or shape ", row.ToString(),
-                                                 " (x ", x.ToString(), " from axis ", axis, " on), got ",
-                                                 parameter->shape.ToString()));
+  return static_cast<std::int64_t>(bytes);
 }
 
 }  // namespace kernelwire

@@ -2,21 +2,13 @@
 #ifndef KERNELWIRE_KERNELS_OPS_RMS_NORM_RMS_NORM_H_
 #define KERNELWIRE_KERNELS_OPS_RMS_NORM_RMS_NORM_H_
 
-#include <cstdint>
-
-#include "kernels/core/dtype.h"
+#include "kernels/primitives/norm_params.h"
 #include "kernels/primitives/row_parameter.h"
 #include "kernels/primitives/segment_lookup.h"
 
 namespace kernelwire {
 
-/// Equal for all requests of a launch. What differs (the weight, the strides of rows) is in row_parameter.h.
-struct RmsNormParams {
-  DataType x_type = DataType::kInvalid;
-  DataType y_type = DataType::kInvalid;
-  std::int64_t width = 0;  // elements of a row
-  double epsilon = 0.0;
-};
+using RmsNormParams = NormParams;
 
 /// Segment::inputs of rms_norm.
 inline constexpr int kRmsNormX = 0;

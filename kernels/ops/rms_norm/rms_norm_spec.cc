@@ -6,6 +6,7 @@
 #include "kernels/core/operator.h"
 #include "kernels/core/status_macros.h"
 #include "kernels/ops/rms_norm/rms_norm.h"
+#include "kernels/primitives/norm_plan.h"
 #include "kernels/primitives/row_operator.h"
 #include "kernels/primitives/row_plan.h"
 
@@ -46,27 +47,18 @@ absl::StatusOr<Plan> PlanRmsNorm(const PlanRequest& request) {
   const TensorDesc& x = *request.inputs[kRmsNormX];
   const auto& weight = request.inputs[kRmsNormWeightInput];
   KERNELWIRE_ASSIGN_OR_RETURN(const NormRows layout, LayOutNormRows(*request.attributes, x.shape));
-  RmsNormParams params;
-  params.x_type = x.dtype;
-  params.y_type = OutputTypeOf(*request.attributes, x.dtype);
-  params.width = layout.width;
-  params.epsilon = NormEpsilonOf(*request.attributes);
+  const RmsNormParams params = NormParamsOf(*request.attributes, x.dtype, layout.width);
 
   Plan plan;
-  plan.rows = layout.rows;
+  plan.rows = layout.width == 0 ? 0 : layout.rows;
   KERNELWIRE_ASSIGN_OR_RETURN(plan.outputs[0], PlanOutput("y", params.y_type, x.shape));
   KERNELWIRE_ASSIGN_OR_RETURN(plan.extents[kRowWeight], PlanRowParameter("weight", weight, x.shape, layout.axis));
   KERNELWIRE_RETURN_IF_ERROR(PlanRowTensors(request,
                                             {{RowTensor::kInput, kRmsNormX, "x", params.width, kRowStrideX},
                                              {RowTensor::kOutput, 0, "y", params.width, kRowStrideY}},
                                             plan));
-  plan.work_bytes =
-      static_cast<std::int64_t>(*x.ByteSize() + plan.outputs[0].bytes + (weight.has_value() ? *weight->ByteSize() : 0));
-  plan.key.Append(static_cast<std::uint64_t>(params.x_type));
-  plan.key.Append(static_cast<std::uint64_t>(params.y_type));
-  plan.key.Append(static_cast<std::uint64_t>(params.width));
-  plan.key.AppendDouble(params.epsilon);
-  plan.SetParams(params);
+  plan.work_bytes = BytesTouched(request, plan);
+  SetNormParams(params, plan);
   return plan;
 }
 

@@ -124,7 +124,7 @@ absl::StatusOr<Plan> PlanSoftmax(const PlanRequest& request) {
                                             {{RowTensor::kInput, 0, "x", piece, kRowStrideX, contiguous},
                                              {RowTensor::kOutput, 0, "y", piece, kRowStrideY, contiguous}},
                                             plan));
-  plan.work_bytes = static_cast<std::int64_t>(*x.ByteSize() + plan.outputs[0].bytes);
+  plan.work_bytes = BytesTouched(request, plan);
   plan.key.Append(static_cast<std::uint64_t>(params.x_type));
   plan.key.Append(static_cast<std::uint64_t>(params.y_type));
   plan.key.Append(static_cast<std::uint64_t>(params.algorithm));
