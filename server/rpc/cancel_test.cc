@@ -24,8 +24,35 @@ TEST_F(CancelTest, CancelledBeforeTheMessage) {
   ExpectNothingLeft();
 }
 
+TEST_F(CancelTest, CancelledBeforeTheMessageCountsAsCancelledWhateverIsHeardOfFirst) {
+  Start();
+  constexpr int kRounds = 500;
+  for (const char* method : {kModelInfer, "/inference.GRPCInferenceService/ServerLive"}) {
+    for (int round = 0; round < kRounds; ++round) {
+      RawCall call(channel(), method);
+      call.Cancel();
+    }
+  }
+  ExpectNothingLeft();
+  EXPECT_EQ(CountedErrors("INVALID_ARGUMENT"), 0);
+  EXPECT_GT(CountedErrors("CANCELLED"), 0);
+  EXPECT_LE(CountedErrors("CANCELLED"), 2 * kRounds);  // of some the server never heard
+}
+
+TEST_F(CancelTest, NoMessageAtAllCountsAsInvalid) {
+  Start();
+  for (const char* method : {kModelInfer, "/inference.GRPCInferenceService/ServerLive"}) {
+    RawCall call(channel(), method);
+    call.WritesDone();
+    EXPECT_EQ(call.Finish().error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  }
+  ExpectNothingLeft();
+  EXPECT_EQ(CountedErrors("INVALID_ARGUMENT"), 2);
+  EXPECT_EQ(CountedErrors("CANCELLED"), 0);
+}
+
 TEST_F(CancelTest, CancelledWhileWaitingForStaging) {
-  staging_bytes = 64 * 1024;
+  staging_bytes = std::size_t{64} * 1024;
   Start();
   device->Hold();
   RawCall first(channel(), kModelInfer);

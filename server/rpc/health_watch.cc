@@ -18,7 +18,7 @@ void HealthWatch::MessageRead(bool ok) {
     return;
   }
   HealthCheckRequest request;
-  const absl::Status status = ok ? ParseMessage(bytes_, &request) : NoMessage(*call_);
+  const absl::Status status = ok ? ParseMessage(bytes_, &request) : NoMessage();
   bytes_.Clear();
   if (!status.ok()) {
     Finish(status);

@@ -94,6 +94,7 @@ TEST_F(InferTest, MessageOfExactlyTheLimitPassesAndOneMoreDoesNot) {
   EXPECT_TRUE(fits.ok()) << fits.error_message();
   const grpc::Status over = Infer(RequestOfSize(100'001), &response);
   EXPECT_EQ(over.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED) << over.error_message();
+  Await([this] { return CountedErrors("CANCELLED") == 1; }, "the count of the message that gRPC refused");
   EXPECT_TRUE(over.error_details().empty());
   ExpectNothingLeft();
 }
@@ -151,7 +152,7 @@ TEST_F(InferTest, FullBudgetIsExhaustedWithAHint) {
 }
 
 TEST_F(InferTest, RequestLargerThanAnyStagingIsExhaustedWithoutAHint) {
-  staging_bytes = 64 * 1024;
+  staging_bytes = std::size_t{64} * 1024;
   Start();
   inference::ModelInferResponse response;
   const grpc::Status status = Infer(TwiceRequest(std::vector<float>(50'000, 1.0F)), &response);
@@ -160,7 +161,7 @@ TEST_F(InferTest, RequestLargerThanAnyStagingIsExhaustedWithoutAHint) {
 }
 
 TEST_F(InferTest, WaitsForStagingAndGoesOn) {
-  staging_bytes = 64 * 1024;  // room for one of these requests
+  staging_bytes = std::size_t{64} * 1024;  // room for one of these requests
   Start();
   device->Hold();
   const std::vector<float> x(4000, 1.0F);
@@ -203,7 +204,7 @@ TEST_F(InferTest, PassedDeadlineNeverReachesTheDevice) {
 }
 
 TEST_F(InferTest, TimeoutParameterIsADeadline) {
-  staging_bytes = 64 * 1024;
+  staging_bytes = std::size_t{64} * 1024;
   Start();
   device->Hold();
   RawCall first(channel(), kModelInfer);

@@ -84,7 +84,7 @@ TEST_F(ShutdownTest, EndsIdleStreamsAtOnce) {
 }
 
 TEST_F(ShutdownTest, CancelsWhatIsLeftAfterTheGrace) {
-  staging_bytes = 64 * 1024;
+  staging_bytes = std::size_t{64} * 1024;
   Start();
   device->Hold();
   const std::vector<float> large(4000, 1.0F);

@@ -4,24 +4,32 @@
 
 namespace kernelwire {
 
-absl::Status NoMessage(const Call& call) {
-  if (call.cancelled()) {
-    return absl::CancelledError("the call ended before its message came");
-  }
-  // Also what a message above the limit looks like from here; gRPC has answered that one already.
-  return absl::InvalidArgumentError("request: expected one message, got none");
+absl::Status NoMessage() { return absl::InvalidArgumentError("request: expected one message, got none"); }
+
+absl::StatusCode CodeWithoutMessage(const Call& call) {
+  return call.cancelled() ? absl::StatusCode::kCancelled : NoMessage().code();
 }
 
 void UnaryCall::MessageRead(bool ok) {
   const CallEnvironment& environment = call_->queue().environment();
-  absl::StatusOr<grpc::ByteBuffer> reply = ok ? answer_(environment, message_) : NoMessage(*call_);
+  has_message_ = ok;
+  absl::StatusOr<grpc::ByteBuffer> reply = ok ? answer_(environment, message_) : NoMessage();
   message_.Clear();
   if (reply.ok()) {
     call_->WriteAndFinish(*reply);
     return;
   }
-  environment.parts.metrics->RecordError(reply.status().code());
+  if (has_message_) {
+    environment.parts.metrics->RecordError(reply.status().code());
+  }
   call_->Finish(reply.status());
+}
+
+void UnaryCall::Release() {
+  if (!has_message_) {
+    call_->queue().environment().parts.metrics->RecordError(CodeWithoutMessage(*call_));
+  }
+  delete this;
 }
 
 }  // namespace kernelwire

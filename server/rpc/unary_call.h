@@ -10,19 +10,25 @@
 
 namespace kernelwire {
 
-/// What to answer when a unary call's message did not come.
-absl::Status NoMessage(const Call& call);
+/// What to answer when a unary call's message did not come. A client that is gone will not see it.
+absl::Status NoMessage();
+/// And what such a call counts as, once it is over: only then is it known whether the client had gone, since the end of
+/// the read may be heard of before. A message above the limit counts as cancelled, too: gRPC answers it by itself, and
+/// says no more than that.
+absl::StatusCode CodeWithoutMessage(const Call& call);
 
 class UnaryCall final : public CallHandler {
  public:
   UnaryCall(Call* call, UnaryAnswer answer) : call_(call), answer_(answer) {}
   void Begin() override { call_->ReadInTurn(&message_); }
   void MessageRead(bool ok) override;
+  void Release() override;
 
  private:
   Call* const call_;
   const UnaryAnswer answer_;
   grpc::ByteBuffer message_;
+  bool has_message_ = false;
 };
 
 }  // namespace kernelwire

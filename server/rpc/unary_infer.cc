@@ -10,9 +10,7 @@ namespace kernelwire {
 
 void UnaryInfer::MessageRead(bool ok) {
   if (!ok || call_->cancelled()) {
-    const absl::Status status = ok ? absl::CancelledError("the call ended") : NoMessage(*call_);
-    queue().environment().parts.metrics->RecordError(status.code());
-    call_->Finish(status);
+    call_->Finish(NoMessage());
     return;
   }
   has_message_ = true;
@@ -43,10 +41,13 @@ void UnaryInfer::Answered(bool ok) {
   if (has_message_) {
     Conclude(ok);
   }
-  has_message_ = false;
 }
 
 void UnaryInfer::Release() {
+  if (!has_message_) {
+    queue().environment().parts.metrics->RecordError(CodeWithoutMessage(*call_));
+  }
+  has_message_ = false;
   std::unique_ptr<UnaryInfer> self(this);
   if (!oversized()) {
     home_->Keep(std::move(self));

@@ -4,6 +4,8 @@
 #include <vector>
 
 #include "grpcpp/create_channel.h"
+#include "prometheus/collectable.h"
+#include "prometheus/metric_family.h"
 #include "server/rpc/testing/twice_operator.h"
 
 namespace kernelwire::testing {
@@ -91,6 +93,18 @@ inference::InferStatistics RpcFixture::Statistics() {
   const grpc::Status status = inference().ModelStatistics(&context, request, &response);
   EXPECT_TRUE(status.ok()) << status.error_message();
   return response.model_stats_size() == 1 ? response.model_stats(0).inference_stats() : inference::InferStatistics();
+}
+
+double RpcFixture::CountedErrors(const std::string& code) const {
+  for (const prometheus::MetricFamily& family : metrics.collectable()->Collect()) {
+    for (const prometheus::ClientMetric& metric : family.metric) {
+      if (family.name == "kernelwire_errors_total" && metric.label.at(0).value == code) {
+        return metric.counter.value;
+      }
+    }
+  }
+  ADD_FAILURE() << "no counter of errors with code " << code;
+  return -1;
 }
 
 void RpcFixture::Poll() {

@@ -45,6 +45,8 @@ class RpcFixture : public ::testing::Test {
   void ExpectNothingLeft();
   /// Model statistics of "twice".
   inference::InferStatistics Statistics();
+  /// What the server's metrics have counted of failed calls with that code, of any method.
+  double CountedErrors(const std::string& code) const;
 
   RpcOptions options;
   SchedulerOptions scheduler_options;
