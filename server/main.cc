@@ -9,6 +9,7 @@
 #include "absl/time/time.h"
 #include "server/command_line.h"
 #include "server/exit_code.h"
+#include "server/heap.h"
 #include "server/observe/log.h"
 #include "server/rpc/grpc_log.h"
 #include "server/rpc/probe.h"
@@ -84,6 +85,7 @@ ExitCode Run(const CommandLine& command_line) {
 }  // namespace kernelwire
 
 int main(int argc, char** argv) {
+  kernelwire::SetUpHeap();
   const auto command_line = kernelwire::ParseCommandLine({argv + 1, argv + argc});
   if (!command_line.ok()) {
     std::fprintf(stderr, "%s\n", std::string(command_line.status().message()).c_str());

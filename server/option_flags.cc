@@ -35,9 +35,11 @@ ABSL_FLAG(
     int, lanes, Options().lanes,
     "Batches at work at a time on each device; 0: chosen by the device (the host: one for each core). More overlap "
     "copies and kernels; fewer make larger batches.");
-ABSL_FLAG(ByteSize, staging_bytes, Bytes(Options().staging_bytes),
-          "Staging memory of each device, taken once at start: pinned host memory and as much on the GPU. Must hold a "
-          "request of --max_message_bytes with its result; bounds what is batched, computed and being sent at a time.");
+ABSL_FLAG(
+    ByteSize, staging_bytes, Bytes(Options().staging_bytes),
+    "Staging memory of each device, taken and made resident at start: pinned host memory and as much on the GPU, or "
+    "host memory alone. Must hold a request of --max_message_bytes with its result; bounds what is batched, computed "
+    "and being sent at a time.");
 ABSL_FLAG(ByteSize, host_inline_bytes, Bytes(static_cast<std::size_t>(Options().host_inline_bytes)),
           "Host only: batches that touch up to this many bytes run in the thread that received them, which saves a "
           "hand-over of 10 to 60 us; larger ones go to a worker. 0: always a worker.");

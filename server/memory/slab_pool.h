@@ -32,7 +32,8 @@ class StagingRegion {
   std::size_t bytes_ = 0;
 };
 
-/// Ordinary memory, page-aligned, not yet touched. Null when the system has none, and for 0 bytes.
+/// Ordinary memory, page-aligned, with all its pages from the start, as pinned memory has them: what the server will ever
+/// take shows at its start, and no request waits for a page. Null when the system has not as much, and for 0 bytes.
 std::unique_ptr<StagingRegion> MakeHostRegion(std::size_t bytes);
 
 class SlabPool;

@@ -9,9 +9,6 @@ namespace kernelwire::soak {
 struct ProcessSample {
   std::int64_t resident_kib = 0;   // VmRSS: all of it
   std::int64_t anonymous_kib = 0;  // RssAnon: heap and stacks, without the pages of files
-  /// Of these, pages of unnamed mappings of 256 MiB and more: the server's staging memory, reserved at its start and
-  /// resident from the first use of each page on. Its size is a flag's, so that this part is no leak, however it grows.
-  std::int64_t staging_kib = 0;
   std::int64_t threads = 0;
   std::int64_t descriptors = 0;
 };
