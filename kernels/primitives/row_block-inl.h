@@ -1,5 +1,6 @@
-// Host rows, a block at a time: out of memory of any floating-point type into the accumulation type, and back with one
-// rounding. Included once per Highway target (hence "-inl" and the guard that toggles); needs foreach_target before it.
+// Host rows, a block at a time: out of memory of any floating-point type into the accumulation type, through a function
+// of each element, and back with one rounding. Included once per Highway target (hence "-inl" and the guard that
+// toggles); needs foreach_target before it. How single vectors are read and written is in row_elements-inl.h.
 //
 // A row is worked on in blocks of kBlock elements that stay in the first-level cache. A block's elements are always
 // combined in the same order, whatever its address: sums inside a block run in the accumulation type, sums of blocks
@@ -13,18 +14,15 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <type_traits>
 
 #include "hwy/highway.h"
 #include "kernels/core/dtype.h"
-#include "kernels/core/float16.h"
+#include "kernels/primitives/row_elements-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace kernelwire {
 namespace HWY_NAMESPACE {
-
-namespace hn = hwy::HWY_NAMESPACE;
 
 /// Elements of a block; a multiple of every target's vector.
 inline constexpr std::int64_t kBlock = 2048;
@@ -35,203 +33,150 @@ struct BlockBuffer {
   HWY_ALIGN Acc values[kBlock];
 };
 
-/// The type whose bits are `dtype`, when that is the accumulation type itself: such blocks are used where they lie.
+/// The type whose bits are those of the accumulation type: blocks of it are used where they lie.
 template <typename Acc>
 constexpr DataType TypeOf() {
   return std::is_same_v<Acc, double> ? DataType::kFp64 : DataType::kFp32;
 }
 
-// Whether masked loads and stores of 4- and 8-byte lanes leave alone what the mask excludes. Highway says so of all
-// lanes or of none; AVX2's own instructions do it for these.
-#if HWY_MEM_OPS_MIGHT_FAULT == 0 || HWY_TARGET == HWY_AVX2
-inline constexpr bool kMasksProtect = true;
-#else
-inline constexpr bool kMasksProtect = false;
-#endif
-
-/// The first `count` lanes from `from`, the others `fill`. Never reads beyond. Requires: 0 < count < Lanes(d).
-template <class D, typename Acc = hn::TFromD<D>>
-hn::Vec<D> LoadPartial(D d, const Acc* from, std::int64_t count, Acc fill) {
-  if constexpr (kMasksProtect) {
-    const auto mask = hn::FirstN(d, static_cast<std::size_t>(count));
-    return hn::IfThenElse(mask, hn::MaskedLoad(mask, d, from), hn::Set(d, fill));
-  }
-  HWY_ALIGN Acc lanes[HWY_MAX_BYTES / sizeof(Acc)];
-  hn::Store(hn::Set(d, fill), d, lanes);
-  std::memcpy(lanes, from, static_cast<std::size_t>(count) * sizeof(Acc));
-  return hn::Load(d, lanes);
+/// Element `index` of memory of `dtype`.
+inline const void* At(DataType dtype, const void* data, std::int64_t index) {
+  return static_cast<const std::byte*>(data) + index * static_cast<std::int64_t>(SizeOf(dtype));
+}
+inline void* At(DataType dtype, void* data, std::int64_t index) {
+  return static_cast<std::byte*>(data) + index * static_cast<std::int64_t>(SizeOf(dtype));
 }
 
-/// Writes the first `count` lanes only. Requires: as above.
-template <class D, typename Acc = hn::TFromD<D>>
-void StorePartial(hn::Vec<D> value, D d, Acc* to, std::int64_t count) {
-  if constexpr (kMasksProtect) {
-    hn::BlendedStore(value, hn::FirstN(d, static_cast<std::size_t>(count)), d, to);
-    return;
-  }
-  HWY_ALIGN Acc lanes[HWY_MAX_BYTES / sizeof(Acc)];
-  hn::Store(value, d, lanes);
-  std::memcpy(to, lanes, static_cast<std::size_t>(count) * sizeof(Acc));
+/// Memory as Elements (row_elements-inl.h) take it.
+template <class Elements>
+const typename Elements::Stored* As(const void* block) {
+  return static_cast<const typename Elements::Stored*>(block);
+}
+template <class Elements>
+typename Elements::Stored* As(void* block) {
+  return static_cast<typename Elements::Stored*>(block);
 }
 
-inline double ReadScalar(DataType dtype, const void* data, std::int64_t index) {
-  switch (dtype) {
-    case DataType::kFp16:
-      return static_cast<double>(Fp16ToFloat(static_cast<const std::uint16_t*>(data)[index]));
-    case DataType::kBf16:
-      return static_cast<double>(Bf16ToFloat(static_cast<const std::uint16_t*>(data)[index]));
-    case DataType::kFp32:
-      return static_cast<double>(static_cast<const float*>(data)[index]);
-    default:
-      return static_cast<const double*>(data)[index];
+// Functions of elements are structs with
+//   template <bool kWhole, class D> Vec<D> Apply(D d, Vec<D> x, int64 i, int64 count) const
+// where x are elements [i, i + count) of the block, count == Lanes(d) if kWhole. They read further operands by:
+
+/// Lanes [i, i + count) of a second operand.
+template <bool kWhole, class D, typename Acc = hn::TFromD<D>>
+HWY_INLINE hn::Vec<D> Operand(D d, const Acc* values, std::int64_t i, std::int64_t count) {
+  if constexpr (kWhole) {
+    return hn::LoadU(d, values + i);
+  } else {
+    return SameElements<Acc>::LoadPartial(d, values + i, count, Acc{0});
   }
 }
 
-template <typename Acc>
-void WriteScalar(DataType dtype, Acc value, void* data, std::int64_t index) {
-  switch (dtype) {
-    case DataType::kFp16:
-      static_cast<std::uint16_t*>(data)[index] = DoubleToFp16(static_cast<double>(value));
-      return;
-    case DataType::kBf16:
-      static_cast<std::uint16_t*>(data)[index] = DoubleToBf16(static_cast<double>(value));
-      return;
-    case DataType::kFp32:
-      static_cast<float*>(data)[index] = static_cast<float>(value);
-      return;
-    default:
-      static_cast<double*>(data)[index] = static_cast<double>(value);
-  }
-}
-
-// Between 16-bit memory and f32: each function converts as many elements as make whole vectors of `d`, from element
-// `done` on, and returns how many are done then.
-// Where the machine has no conversions of FP16 (before AVX2), Highway's replacements do not keep NaN: none are done.
-#if HWY_TARGET == HWY_SSSE3 || HWY_TARGET == HWY_SSE4 || HWY_TARGET == HWY_EMU128 || HWY_TARGET == HWY_SCALAR
-inline constexpr bool kHasFp16Conversions = false;
-#else
-inline constexpr bool kHasFp16Conversions = true;
-#endif
-
-template <class D>
-std::int64_t WidenFp16(D d, const std::uint16_t* from, std::int64_t done, std::int64_t count, float* to) {
-  if constexpr (kHasFp16Conversions) {
-    const hn::Rebind<hwy::float16_t, D> d_half;
-    const hn::Rebind<std::uint16_t, D> d_bits;
-    const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-    for (; done + lanes <= count; done += lanes) {
-      hn::StoreU(hn::PromoteTo(d, hn::BitCast(d_half, hn::LoadU(d_bits, from + done))), d, to + done);
-    }
-  }
-  return done;
-}
-
-template <class D>
-std::int64_t WidenBf16(D d, const std::uint16_t* from, std::int64_t done, std::int64_t count, float* to) {
-  const hn::Rebind<std::uint16_t, D> d_bits;
-  const hn::RebindToUnsigned<D> du;
+/// to[i] = f(from[i]), each rounded once. `to` may be `from`.
+template <class From, class To, typename Acc, class F>
+void MapElements(const typename From::Stored* from, std::int64_t count, const F& f, typename To::Stored* to) {
+  const hn::ScalableTag<Acc> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  for (; done + lanes <= count; done += lanes) {
-    const auto upper = hn::ShiftLeft<16>(hn::PromoteTo(du, hn::LoadU(d_bits, from + done)));
-    hn::StoreU(hn::BitCast(d, upper), d, to + done);
+  std::int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    To::Store(f.template Apply<true>(d, From::Load(d, from + i), i, lanes), d, to + i);
   }
-  return done;
+  if (i < count) {
+    const std::int64_t left = count - i;
+    const auto last = From::LoadPartial(d, from + i, left, Acc{0});
+    To::StorePartial(f.template Apply<false>(d, last, i, left), d, to + i, left);
+  }
 }
 
-template <class D>
-std::int64_t NarrowFp16(D d, const float* from, std::int64_t done, std::int64_t count, std::uint16_t* to) {
-  if constexpr (kHasFp16Conversions) {
-    const hn::Rebind<hwy::float16_t, D> d_half;
-    const hn::Rebind<std::uint16_t, D> d_bits;
-    const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-    for (; done + lanes <= count; done += lanes) {
-      hn::StoreU(hn::BitCast(d_bits, hn::DemoteTo(d_half, hn::LoadU(d, from + done))), d_bits, to + done);
-    }
-  }
-  return done;
-}
-
-/// Highway's own f32 to bf16 truncates; this rounds to nearest even and keeps NaN, as FloatToBf16 does.
-template <class D>
-std::int64_t NarrowBf16(D d, const float* from, std::int64_t done, std::int64_t count, std::uint16_t* to) {
-  const hn::Rebind<std::uint16_t, D> d_bits;
-  const hn::RebindToUnsigned<D> du;
-  const hn::RebindToSigned<D> di;
+/// The sum of f(x) over a block, f(fill) being 0. Four accumulators hide the latency of the addition and keep the
+/// chains short, which is what bounds the error; the order depends on `count` alone. f: template <bool kWhole, class D>
+/// Vec<D> Add(D d, Vec<D> x, int64 i, int64 count, Vec<D> sum) const
+template <class From, typename Acc, class F>
+double SumElements(const typename From::Stored* x, std::int64_t count, Acc fill, const F& f) {
+  const hn::ScalableTag<Acc> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  const auto one = hn::Set(du, 1u);
-  const auto below_half = hn::Set(du, 0x7FFFu);
-  const auto quiet = hn::Set(du, 0x0040u);
-  for (; done + lanes <= count; done += lanes) {
-    const auto value = hn::LoadU(d, from + done);
-    const auto bits = hn::BitCast(du, value);
-    const auto kept = hn::ShiftRight<16>(bits);
-    const auto rounded = hn::ShiftRight<16>(hn::Add(bits, hn::Add(below_half, hn::And(kept, one))));
-    const auto is_nan = hn::RebindMask(du, hn::IsNaN(value));
-    const auto result = hn::IfThenElse(is_nan, hn::Or(kept, quiet), rounded);
-    hn::StoreU(hn::DemoteTo(d_bits, hn::BitCast(di, result)), d_bits, to + done);
+  auto sum0 = hn::Zero(d);
+  auto sum1 = hn::Zero(d);
+  auto sum2 = hn::Zero(d);
+  auto sum3 = hn::Zero(d);
+  std::int64_t i = 0;
+  for (; i + 4 * lanes <= count; i += 4 * lanes) {
+    sum0 = f.template Add<true>(d, From::Load(d, x + i), i, lanes, sum0);
+    sum1 = f.template Add<true>(d, From::Load(d, x + i + lanes), i + lanes, lanes, sum1);
+    sum2 = f.template Add<true>(d, From::Load(d, x + i + 2 * lanes), i + 2 * lanes, lanes, sum2);
+    sum3 = f.template Add<true>(d, From::Load(d, x + i + 3 * lanes), i + 3 * lanes, lanes, sum3);
   }
-  return done;
+  for (; i + lanes <= count; i += lanes) {
+    sum0 = f.template Add<true>(d, From::Load(d, x + i), i, lanes, sum0);
+  }
+  if (i < count) {
+    sum1 = f.template Add<false>(d, From::LoadPartial(d, x + i, count - i, fill), i, count - i, sum1);
+  }
+  const auto sum = hn::Add(hn::Add(sum0, sum1), hn::Add(sum2, sum3));
+  return static_cast<double>(hn::GetLane(hn::SumOfLanes(d, sum)));
 }
 
-/// Widens whole vectors, then what is left by vectors of four, and returns how many elements are done.
-inline std::int64_t Widen16(DataType dtype, const std::uint16_t* from, std::int64_t count, float* to) {
-  const hn::ScalableTag<float> d;
-  const hn::CappedTag<float, 4> d4;
-  if (dtype == DataType::kFp16) {
-    return WidenFp16(d4, from, WidenFp16(d, from, 0, count, to), count, to);
+struct Identity {
+  template <bool kWhole, class D>
+  HWY_INLINE hn::Vec<D> Apply(D /*d*/, hn::Vec<D> x, std::int64_t /*i*/, std::int64_t /*count*/) const {
+    return x;
   }
-  return WidenBf16(d4, from, WidenBf16(d, from, 0, count, to), count, to);
-}
+};
 
-inline std::int64_t Narrow16(DataType dtype, const float* from, std::int64_t count, std::uint16_t* to) {
-  const hn::ScalableTag<float> d;
-  const hn::CappedTag<float, 4> d4;
-  if (dtype == DataType::kFp16) {
-    return NarrowFp16(d4, from, NarrowFp16(d, from, 0, count, to), count, to);
-  }
-  return NarrowBf16(d4, from, NarrowBf16(d, from, 0, count, to), count, to);
-}
-
-/// Elements [first, first + count) of a row, in the accumulation type: the row's own memory where it has that type,
-/// otherwise `buffer`, filled. Requires: 0 <= count <= kBlock.
+/// A block in the accumulation type: its own memory where it has that type, otherwise `buffer`, filled.
+/// Requires: room for `count` elements in `buffer`, as everywhere below.
 template <typename Acc>
-const Acc* LoadBlock(DataType dtype, const void* row, std::int64_t first, std::int64_t count, Acc* buffer) {
+const Acc* LoadBlock(DataType dtype, const void* block, std::int64_t count, Acc* buffer) {
   if (dtype == TypeOf<Acc>()) {
-    return static_cast<const Acc*>(row) + first;
+    return static_cast<const Acc*>(block);
   }
-  std::int64_t done = 0;
-  if constexpr (std::is_same_v<Acc, float>) {
-    if (SizeOf(dtype) == 2) {
-      done = Widen16(dtype, static_cast<const std::uint16_t*>(row) + first, count, buffer);
+  const bool done = WithElements<Acc>(dtype, [&](auto elements) {
+    using From = decltype(elements);
+    MapElements<From, SameElements<Acc>, Acc>(As<From>(block), count, Identity{}, buffer);
+  });
+  if (!done) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      buffer[i] = static_cast<Acc>(ReadScalar(dtype, block, i));
     }
-  }
-  for (; done < count; ++done) {
-    buffer[done] = static_cast<Acc>(ReadScalar(dtype, row, first + done));
   }
   return buffer;
 }
 
-/// Where a block of results is to be computed: in the row itself where it has the accumulation type, else in `buffer`.
-template <typename Acc>
-Acc* PlaceOfBlock(DataType dtype, void* row, std::int64_t first, Acc* buffer) {
-  return dtype == TypeOf<Acc>() ? static_cast<Acc*>(row) + first : buffer;
-}
-
-/// Brings results computed at PlaceOfBlock into the row, each rounded once.
-template <typename Acc>
-void StoreBlock(DataType dtype, const Acc* buffer, std::int64_t count, void* row, std::int64_t first) {
-  if (dtype == TypeOf<Acc>()) {
-    return;
-  }
-  std::int64_t done = 0;
-  if constexpr (std::is_same_v<Acc, float>) {
-    if (SizeOf(dtype) == 2) {
-      done = Narrow16(dtype, buffer, count, static_cast<std::uint16_t*>(row) + first);
+/// y becomes f of x, each element rounded once. x may be y, or `buffer`.
+template <typename Acc, class F>
+void MapToBlock(const Acc* x, std::int64_t count, const F& f, DataType y_type, void* y, Acc* buffer) {
+  const bool done = WithElements<Acc>(y_type, [&](auto elements) {
+    using To = decltype(elements);
+    MapElements<SameElements<Acc>, To, Acc>(x, count, f, As<To>(y));
+  });
+  if (!done) {
+    MapElements<SameElements<Acc>, SameElements<Acc>, Acc>(x, count, f, buffer);
+    for (std::int64_t i = 0; i < count; ++i) {
+      WriteScalar(y_type, buffer[i], y, i);
     }
   }
-  for (; done < count; ++done) {
-    WriteScalar(dtype, buffer[done], row, first + done);
+}
+
+/// The same of x of any type. y may be x where they have one type.
+template <typename Acc, class F>
+void MapBlock(DataType x_type, const void* x, std::int64_t count, const F& f, DataType y_type, void* y, Acc* buffer) {
+  const bool done = x_type == y_type && WithElements<Acc>(x_type, [&](auto elements) {
+                      using Same = decltype(elements);
+                      MapElements<Same, Same, Acc>(As<Same>(x), count, f, As<Same>(y));
+                    });
+  if (!done) {
+    MapToBlock(LoadBlock(x_type, x, count, buffer), count, f, y_type, y, buffer);
   }
+}
+
+/// SumElements of a block of any type. f(0) must be 0.
+template <typename Acc, class F>
+double SumBlock(DataType x_type, const void* x, std::int64_t count, const F& f, Acc* buffer) {
+  double sum = 0.0;
+  const bool done = WithElements<Acc>(x_type, [&](auto elements) {
+    using From = decltype(elements);
+    sum = SumElements<From, Acc>(As<From>(x), count, Acc{0}, f);
+  });
+  return done ? sum : SumElements<SameElements<Acc>, Acc>(LoadBlock(x_type, x, count, buffer), count, Acc{0}, f);
 }
 
 }  // namespace HWY_NAMESPACE

@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
 #include "hwy/contrib/math/math-inl.h"
 #include "hwy/highway.h"
@@ -21,10 +22,39 @@ HWY_BEFORE_NAMESPACE();
 namespace kernelwire {
 namespace HWY_NAMESPACE {
 
+/// exp(x) of f32 for x <= 0, within 1 ulp, subnormal results kept; NaN for NaN; exp(0) is 1.
+///
+/// x = n log 2 + r with |r| <= log 2 / 2. exp(r) is 1 + r + r^2 q(r), where q is a polynomial fitted for the smallest
+/// relative error of the whole, 3e-9. Adding 1.5 * 2^23 rounds to an integer and leaves it in the low bits; with 191
+/// added, these are the exponent field of 2^(n + 64), so that subnormal results are rounded once, by the last factor.
+template <class D>
+HWY_INLINE hn::Vec<D> ExpOfF32(D d, hn::Vec<D> x) {
+  const hn::RebindToUnsigned<D> du;
+  const auto magic = hn::Set(d, 12582912.0F + 191.0F);
+  const auto lowest = hn::Set(d, -104.0F);           // its exponential is rounded to 0
+  x = hn::IfThenElse(hn::Lt(x, lowest), lowest, x);  // not Max: NaN has to pass
+  const auto shifted = hn::MulAdd(x, hn::Set(d, 1.44269504F), magic);
+  const auto n = hn::Sub(shifted, magic);
+  // log 2 in two parts, of which the first has so few bits that its product with n is exact.
+  auto r = hn::NegMulAdd(n, hn::Set(d, 0x1.62e4p-1F), x);
+  r = hn::NegMulAdd(n, hn::Set(d, 1.42860677e-6F), r);
+  auto q = hn::MulAdd(r, hn::Set(d, 1.38144620e-3F), hn::Set(d, 8.36878088e-3F));
+  q = hn::MulAdd(q, r, hn::Set(d, 4.16683944e-2F));
+  q = hn::MulAdd(q, r, hn::Set(d, 1.66665201e-1F));
+  q = hn::MulAdd(q, r, hn::Set(d, 4.99999934e-1F));
+  const auto exp_r = hn::Add(hn::MulAdd(hn::Mul(r, r), q, r), hn::Set(d, 1.0F));
+  const auto power = hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(du, shifted)));
+  return hn::Mul(hn::Mul(exp_r, power), hn::Set(d, 0x1p-64F));
+}
+
 /// exp(x) for x <= 0, within 1 ulp or so, subnormal results kept; NaN for NaN (Highway's own gives 0 there).
-template <class D, class V = hn::Vec<D>>
-HWY_INLINE V ExpOf(D d, V x) {
-  return hn::IfThenElse(hn::IsNaN(x), x, hn::Exp(d, x));
+template <class D>
+HWY_INLINE hn::Vec<D> ExpOf(D d, hn::Vec<D> x) {
+  if constexpr (std::is_same_v<hn::TFromD<D>, float>) {
+    return ExpOfF32(d, x);
+  } else {
+    return hn::IfThenElse(hn::IsNaN(x), x, hn::Exp(d, x));
+  }
 }
 
 template <typename Acc>
@@ -43,96 +73,110 @@ Acc MaximumOfBlock(const Acc* x, std::int64_t count) {
     maximum0 = hn::Max(maximum0, hn::LoadU(d, x + i));
   }
   if (i < count) {
-    maximum1 = hn::Max(maximum1, LoadPartial(d, x + i, count - i, kLowest));
+    maximum1 = hn::Max(maximum1, SameElements<Acc>::LoadPartial(d, x + i, count - i, kLowest));
   }
   return hn::GetLane(hn::MaxOfLanes(d, hn::Max(maximum0, maximum1)));
 }
 
-/// The sum of exp(x - offset). The exponentials themselves go to `exponentials` unless that is null; it may be `x`.
-/// Four accumulators keep the chains of additions short, which is what bounds the error of the sum.
-template <typename Acc>
-double SumExpOfBlock(const Acc* x, std::int64_t count, Acc offset, Acc* exponentials) {
-  const hn::ScalableTag<Acc> d;
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  const auto offsets = hn::Set(d, offset);
-  auto sum0 = hn::Zero(d);
-  auto sum1 = hn::Zero(d);
-  auto sum2 = hn::Zero(d);
-  auto sum3 = hn::Zero(d);
-  const auto next = [&](std::int64_t i) HWY_ATTR {
-    const auto e = ExpOf(d, hn::Sub(hn::LoadU(d, x + i), offsets));
-    if (exponentials != nullptr) {
+/// Adds exp(x - offset), and keeps it in `exponentials` if kKeep.
+template <typename Acc, bool kKeep>
+struct AddExp {
+  Acc offset;
+  Acc* exponentials;
+
+  template <bool kWhole, class D>
+  HWY_INLINE hn::Vec<D> Add(D d, hn::Vec<D> x, std::int64_t i, std::int64_t count, hn::Vec<D> sum) const {
+    const auto e = ExpOf(d, hn::Sub(x, hn::Set(d, offset)));
+    if constexpr (kKeep && kWhole) {
       hn::StoreU(e, d, exponentials + i);
+    } else if constexpr (kKeep) {
+      SameElements<Acc>::StorePartial(e, d, exponentials + i, count);
     }
-    return e;
-  };
-  std::int64_t i = 0;
-  for (; i + 4 * lanes <= count; i += 4 * lanes) {
-    sum0 = hn::Add(sum0, next(i));
-    sum1 = hn::Add(sum1, next(i + lanes));
-    sum2 = hn::Add(sum2, next(i + 2 * lanes));
-    sum3 = hn::Add(sum3, next(i + 3 * lanes));
+    return hn::Add(sum, e);
   }
-  for (; i + lanes <= count; i += lanes) {
-    sum0 = hn::Add(sum0, next(i));
-  }
-  if (i < count) {
-    const auto last = LoadPartial(d, x + i, count - i, -std::numeric_limits<Acc>::infinity());
-    const auto e = ExpOf(d, hn::Sub(last, offsets));
-    if (exponentials != nullptr) {
-      StorePartial(e, d, exponentials + i, count - i);
-    }
-    sum1 = hn::Add(sum1, e);
-  }
-  const auto sum = hn::Add(hn::Add(sum0, sum1), hn::Add(sum2, sum3));
-  return static_cast<double>(hn::GetLane(hn::SumOfLanes(d, sum)));
+};
+
+/// The sum of exp(x - offset) over a block.
+template <typename Acc>
+double SumExpOfBlock(const Acc* x, std::int64_t count, Acc offset) {
+  constexpr Acc kNothing = -std::numeric_limits<Acc>::infinity();
+  return SumElements<SameElements<Acc>, Acc>(x, count, kNothing, AddExp<Acc, false>{offset, nullptr});
 }
 
-/// y = exp(x - offset) * factor; y may be x.
+/// The same; the exponentials themselves go to `exponentials`, which may be `x`.
 template <typename Acc>
-void ExpBlock(const Acc* x, std::int64_t count, Acc offset, Acc factor, Acc* y) {
-  const hn::ScalableTag<Acc> d;
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  const auto offsets = hn::Set(d, offset);
-  const auto factors = hn::Set(d, factor);
-  std::int64_t i = 0;
-  for (; i + lanes <= count; i += lanes) {
-    hn::StoreU(hn::Mul(ExpOf(d, hn::Sub(hn::LoadU(d, x + i), offsets)), factors), d, y + i);
-  }
-  if (i < count) {
-    const auto last = LoadPartial(d, x + i, count - i, Acc{0});
-    StorePartial(hn::Mul(ExpOf(d, hn::Sub(last, offsets)), factors), d, y + i, count - i);
-  }
+double KeepExpOfBlock(const Acc* x, std::int64_t count, Acc offset, Acc* exponentials) {
+  constexpr Acc kNothing = -std::numeric_limits<Acc>::infinity();
+  return SumElements<SameElements<Acc>, Acc>(x, count, kNothing, AddExp<Acc, true>{offset, exponentials});
 }
+
+// Functions of elements (see row_block-inl.h).
 
 template <typename Acc>
-void ScaleInPlace(Acc* x, std::int64_t count, Acc factor) {
-  const hn::ScalableTag<Acc> d;
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  const auto factors = hn::Set(d, factor);
-  std::int64_t i = 0;
-  for (; i + lanes <= count; i += lanes) {
-    hn::StoreU(hn::Mul(hn::LoadU(d, x + i), factors), d, x + i);
+struct TimesFactor {
+  Acc factor;
+  template <bool kWhole, class D>
+  HWY_INLINE hn::Vec<D> Apply(D d, hn::Vec<D> x, std::int64_t /*i*/, std::int64_t /*count*/) const {
+    return hn::Mul(x, hn::Set(d, factor));
   }
-  if (i < count) {
-    StorePartial(hn::Mul(LoadPartial(d, x + i, count - i, Acc{0}), factors), d, x + i, count - i);
-  }
-}
+};
 
-// The same for interleaved rows: element j belongs to row j, whose statistics are element j of aligned arrays with room
-// for whole vectors. What the lanes beyond `count` hold is never looked at.
+/// exp(x - offset) * factor
+template <typename Acc>
+struct ScaledExp {
+  Acc offset;
+  Acc factor;
+  template <bool kWhole, class D>
+  HWY_INLINE hn::Vec<D> Apply(D d, hn::Vec<D> x, std::int64_t /*i*/, std::int64_t /*count*/) const {
+    return hn::Mul(ExpOf(d, hn::Sub(x, hn::Set(d, offset))), hn::Set(d, factor));
+  }
+};
+
+/// x - first - second: two subtractions, since the sum of the two may have lost what the result consists of.
+template <typename Acc>
+struct MinusTwo {
+  Acc first;
+  Acc second;
+  template <bool kWhole, class D>
+  HWY_INLINE hn::Vec<D> Apply(D d, hn::Vec<D> x, std::int64_t /*i*/, std::int64_t /*count*/) const {
+    return hn::Sub(hn::Sub(x, hn::Set(d, first)), hn::Set(d, second));
+  }
+};
+
+// For interleaved rows: element j belongs to row j, whose statistics are element j of aligned arrays with room for
+// whole vectors. What the lanes beyond `count` hold is never looked at.
+
+/// exp(x - offset[j]) * factor[j]
+template <typename Acc>
+struct ScaledExpEach {
+  const Acc* offset;
+  const Acc* factor;
+  template <bool kWhole, class D>
+  HWY_INLINE hn::Vec<D> Apply(D d, hn::Vec<D> x, std::int64_t j, std::int64_t /*count*/) const {
+    return hn::Mul(ExpOf(d, hn::Sub(x, hn::Load(d, offset + j))), hn::Load(d, factor + j));
+  }
+};
+
+/// x - first[j] - second[j]
+template <typename Acc>
+struct MinusTwoEach {
+  const Acc* first;
+  const Acc* second;
+  template <bool kWhole, class D>
+  HWY_INLINE hn::Vec<D> Apply(D d, hn::Vec<D> x, std::int64_t j, std::int64_t /*count*/) const {
+    return hn::Sub(hn::Sub(x, hn::Load(d, first + j)), hn::Load(d, second + j));
+  }
+};
 
 /// maximum[j] = max(maximum[j], x[j])
 template <typename Acc>
 void MaximumEach(const Acc* x, std::int64_t count, Acc* HWY_RESTRICT maximum) {
   const hn::ScalableTag<Acc> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  std::int64_t j = 0;
-  for (; j + lanes <= count; j += lanes) {
-    hn::Store(hn::Max(hn::Load(d, maximum + j), hn::LoadU(d, x + j)), d, maximum + j);
-  }
-  if (j < count) {
-    hn::Store(hn::Max(hn::Load(d, maximum + j), LoadPartial(d, x + j, count - j, Acc{0})), d, maximum + j);
+  for (std::int64_t j = 0; j < count; j += lanes) {
+    const bool whole = j + lanes <= count;
+    const auto value = whole ? hn::LoadU(d, x + j) : SameElements<Acc>::LoadPartial(d, x + j, count - j, Acc{0});
+    hn::Store(hn::Max(hn::Load(d, maximum + j), value), d, maximum + j);
   }
 }
 
@@ -141,28 +185,11 @@ template <typename Acc>
 void AddExpEach(const Acc* x, std::int64_t count, const Acc* HWY_RESTRICT offset, Acc* HWY_RESTRICT sum) {
   const hn::ScalableTag<Acc> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  std::int64_t j = 0;
-  for (; j < count; j += lanes) {
-    const auto value = j + lanes <= count ? hn::LoadU(d, x + j) : LoadPartial(d, x + j, count - j, Acc{0});
+  for (std::int64_t j = 0; j < count; j += lanes) {
+    const bool whole = j + lanes <= count;
+    const auto value = whole ? hn::LoadU(d, x + j) : SameElements<Acc>::LoadPartial(d, x + j, count - j, Acc{0});
     const auto e = ExpOf(d, hn::Sub(value, hn::Load(d, offset + j)));
     hn::Store(hn::Add(hn::Load(d, sum + j), e), d, sum + j);
-  }
-}
-
-/// y[j] = exp(x[j] - offset[j]) * factor[j]; y may be x.
-template <typename Acc>
-void ExpEach(const Acc* x, std::int64_t count, const Acc* HWY_RESTRICT offset, const Acc* HWY_RESTRICT factor, Acc* y) {
-  const hn::ScalableTag<Acc> d;
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  std::int64_t j = 0;
-  for (; j + lanes <= count; j += lanes) {
-    const auto e = ExpOf(d, hn::Sub(hn::LoadU(d, x + j), hn::Load(d, offset + j)));
-    hn::StoreU(hn::Mul(e, hn::Load(d, factor + j)), d, y + j);
-  }
-  if (j < count) {
-    const auto last = LoadPartial(d, x + j, count - j, Acc{0});
-    const auto e = ExpOf(d, hn::Sub(last, hn::Load(d, offset + j)));
-    StorePartial(hn::Mul(e, hn::Load(d, factor + j)), d, y + j, count - j);
   }
 }
 

@@ -1,4 +1,4 @@
-// What operators over rows have alike: the output's type and bytes, known answers, and how rows are shared among
+// What operators over rows plan and run alike: the output's type and bytes, known answers, and how work is shared among
 // threads.
 #ifndef KERNELWIRE_KERNELS_PRIMITIVES_ROW_OPERATOR_H_
 #define KERNELWIRE_KERNELS_PRIMITIVES_ROW_OPERATOR_H_
@@ -13,7 +13,6 @@
 #include "absl/status/statusor.h"
 #include "kernels/core/attributes.h"
 #include "kernels/core/dtype.h"
-#include "kernels/core/launch.h"
 #include "kernels/core/operator.h"
 #include "kernels/core/plan.h"
 

@@ -1,5 +1,5 @@
-// softmax on the host: vectorised along a row, or across neighbouring rows where they are interleaved; threads over
-// rows.
+// softmax and log_softmax on the host: vectorised along a row, or across neighbouring rows where they are interleaved;
+// threads over rows, and over parts of long ones.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -8,8 +8,10 @@
 
 #include "kernels/core/operator.h"
 #include "kernels/ops/softmax/softmax.h"
+#include "kernels/ops/softmax/softmax_family.h"
 #include "kernels/primitives/row_operator.h"
 #include "kernels/primitives/row_parameter.h"
+#include "kernels/primitives/row_work.h"
 #include "kernels/primitives/segment_lookup.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -18,103 +20,145 @@
 #include "hwy/highway.h"
 #include "kernels/primitives/row_block-inl.h"
 #include "kernels/primitives/row_exp-inl.h"
+#include "kernels/primitives/row_work-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace kernelwire {
 namespace HWY_NAMESPACE {
 
-/// The maximum of a row's elements, and their sum of exp(x - OffsetOf(maximum)).
-///
-/// A NaN need not survive in `maximum`, since its exponential makes `sum` NaN and with it every y of the row. The same
-/// goes for +infinity, whose exponential is exp(inf - inf).
-template <typename Acc>
-struct RowStatistics {
-  Acc maximum = -std::numeric_limits<Acc>::infinity();
-  double sum = 0.0;
-};
+/// Rows up to this many elements stay in the nearer caches, with their exponentials.
+inline constexpr std::int64_t kHeldRow = 4 * kBlock;
 
-/// Contiguous rows. Lives on the stack; nothing is allocated.
+/// What is subtracted from elements whose largest is `maximum`. While there was nothing but -infinity, -infinity is not
+/// subtracted (that would be NaN): such elements count 0.
 template <typename Acc>
-class RowSoftmax {
+Acc OffsetOf(Acc maximum) {
+  return maximum == -std::numeric_limits<Acc>::infinity() ? Acc{0} : maximum;
+}
+
+/// Contiguous rows of one request (see row_work-inl.h).
+template <typename Acc, SoftmaxResult kResult>
+class SoftmaxRow {
  public:
-  explicit RowSoftmax(const SoftmaxParams& params) : params_(params) {}
+  using Params = SoftmaxParams;
+  /// The maximum of some elements, and their sum of exp(x - OffsetOf(maximum)).
+  ///
+  /// A NaN need not survive in `maximum`, since its exponential makes `sum` NaN and with it every y of the row. The
+  /// same goes for +infinity, whose exponential is exp(inf - inf).
+  struct Partial {
+    Acc maximum = -std::numeric_limits<Acc>::infinity();
+    double sum = 0.0;
+  };
+  struct Statistics {
+    Acc maximum;
+    Acc last;  // 1 / sum, or the logarithm of the sum
+  };
 
-  void Run(const void* x, void* y) {
-    if (params_.width <= kBlock && params_.algorithm != SoftmaxAlgorithm::kOnline) {
-      RunOneBlock(x, y);
-      return;
+  SoftmaxRow(const SoftmaxParams& params, const Segment& segment) : params_(params), segment_(segment) {}
+
+  /// The exponentials stay in the buffer (or in y), so that each is computed once.
+  bool RunAtOnce(std::int64_t row) {
+    if (params_.width > kHeldRow || params_.algorithm == SoftmaxAlgorithm::kOnline) {
+      return false;
     }
-    const RowStatistics<Acc> row = params_.algorithm == SoftmaxAlgorithm::kSafe ? SafePasses(x) : OnlinePass(x);
-    const auto factor = static_cast<Acc>(1.0 / row.sum);
-    for (std::int64_t first = 0; first < params_.width; first += kBlock) {
-      const std::int64_t count = BlockCount(first);
-      const Acc* block = Load(x, first, count);
-      Acc* place = PlaceOfBlock(params_.y_type, y, first, buffer_.values);
-      ExpBlock(block, count, row.maximum, factor, place);
-      StoreBlock(params_.y_type, place, count, y, first);
+    const Acc* const x = LoadBlock(params_.x_type, X(row, 0), params_.width, held_);
+    if constexpr (kResult == SoftmaxResult::kLogarithms) {
+      const Partial whole = SafeSum(params_.width, [x](std::int64_t first, std::int64_t) { return x + first; });
+      const Statistics statistics = Settle(row, whole);
+      MapToBlock(x, params_.width, MinusTwo<Acc>{statistics.maximum, statistics.last}, params_.y_type, Y(row, 0),
+                 held_);
+    } else {
+      Acc* const exponentials = params_.y_type == TypeOf<Acc>() ? static_cast<Acc*>(Y(row, 0)) : held_;
+      const Acc maximum = MaximumOfBlock(x, params_.width);
+      double sum = 0.0;
+      ForEachBlock(0, params_.width, kBlock, [&](std::int64_t first, std::int64_t count) {
+        sum += KeepExpOfBlock(x + first, count, maximum, exponentials + first);
+      });
+      MapToBlock(exponentials, params_.width, TimesFactor<Acc>{static_cast<Acc>(1.0 / sum)}, params_.y_type, Y(row, 0),
+                 held_);
     }
+    return true;
+  }
+
+  Partial Gather(std::int64_t row, std::int64_t begin, std::int64_t end) {
+    const auto load = [&](std::int64_t first, std::int64_t count) {
+      return LoadBlock(params_.x_type, X(row, begin + first), count, held_);
+    };
+    return params_.algorithm == SoftmaxAlgorithm::kSafe ? SafeSum(end - begin, load) : OnlineSum(end - begin, load);
+  }
+
+  static Partial Merge(const Partial& first, const Partial& second) {
+    const Acc maximum = std::max(first.maximum, second.maximum);
+    const Acc offset = OffsetOf(maximum);
+    const double first_factor = std::exp(static_cast<double>(first.maximum - offset));
+    const double second_factor = std::exp(static_cast<double>(second.maximum - offset));
+    return {maximum, first.sum * first_factor + second.sum * second_factor};
+  }
+
+  Statistics Settle(std::int64_t /*row*/, const Partial& whole) const {
+    const double last = kResult == SoftmaxResult::kLogarithms ? std::log(whole.sum) : 1.0 / whole.sum;
+    return {whole.maximum, static_cast<Acc>(last)};
+  }
+
+  void Write(std::int64_t row, const Statistics& statistics, std::int64_t begin, std::int64_t end) {
+    ForEachBlock(begin, end, kBlock, [&](std::int64_t first, std::int64_t count) {
+      if constexpr (kResult == SoftmaxResult::kLogarithms) {
+        MapBlock(params_.x_type, X(row, first), count, MinusTwo<Acc>{statistics.maximum, statistics.last},
+                 params_.y_type, Y(row, first), held_);
+      } else {
+        MapBlock(params_.x_type, X(row, first), count, ScaledExp<Acc>{statistics.maximum, statistics.last},
+                 params_.y_type, Y(row, first), held_);
+      }
+    });
   }
 
  private:
-  /// The exponentials stay in the buffer (or in y), so that each is computed once.
-  void RunOneBlock(const void* x, void* y) {
-    const std::int64_t count = params_.width;
-    const Acc* block = Load(x, 0, count);
-    Acc* place = PlaceOfBlock(params_.y_type, y, 0, buffer_.values);
-    const Acc maximum = MaximumOfBlock(block, count);
-    const double sum = SumExpOfBlock(block, count, maximum, place);
-    ScaleInPlace(place, count, static_cast<Acc>(1.0 / sum));
-    StoreBlock(params_.y_type, place, count, y, 0);
+  const void* X(std::int64_t row, std::int64_t first) const {
+    return At(params_.x_type, segment_.inputs[0], row * segment_.extents[kRowStrideX] + first);
+  }
+  void* Y(std::int64_t row, std::int64_t first) const {
+    return At(params_.y_type, segment_.outputs[0], row * segment_.extents[kRowStrideY] + first);
   }
 
-  RowStatistics<Acc> SafePasses(const void* x) {
-    RowStatistics<Acc> row;
-    for (std::int64_t first = 0; first < params_.width; first += kBlock) {
-      const std::int64_t count = BlockCount(first);
-      row.maximum = std::max(row.maximum, MaximumOfBlock(Load(x, first, count), count));
-    }
-    for (std::int64_t first = 0; first < params_.width; first += kBlock) {
-      const std::int64_t count = BlockCount(first);
-      row.sum += SumExpOfBlock<Acc>(Load(x, first, count), count, row.maximum, nullptr);
-    }
-    return row;
+  /// The maximum of all blocks first, then the sum. load(first, count) gives a block.
+  template <typename Load>
+  static Partial SafeSum(std::int64_t width, const Load& load) {
+    Partial whole;
+    ForEachBlock(0, width, kBlock, [&](std::int64_t first, std::int64_t count) {
+      whole.maximum = std::max(whole.maximum, MaximumOfBlock(load(first, count), count));
+    });
+    ForEachBlock(0, width, kBlock, [&](std::int64_t first, std::int64_t count) {
+      whole.sum += SumExpOfBlock(load(first, count), count, OffsetOf(whole.maximum));
+    });
+    return whole;
   }
 
-  /// Block by block, as in M. Milakov and N. Gimelshein, "Online normalizer calculation for softmax", 2018. While there
-  /// was nothing but -infinity, -infinity is not subtracted (that would be NaN): such elements count 0.
-  RowStatistics<Acc> OnlinePass(const void* x) {
-    RowStatistics<Acc> row;
-    for (std::int64_t first = 0; first < params_.width; first += kBlock) {
-      const std::int64_t count = BlockCount(first);
-      const Acc* block = Load(x, first, count);
-      const Acc maximum = std::max(row.maximum, MaximumOfBlock(block, count));
-      const Acc offset = OffsetOf(maximum);
-      row.sum *= std::exp(static_cast<double>(row.maximum - offset));
-      row.sum += SumExpOfBlock<Acc>(block, count, offset, nullptr);
-      row.maximum = maximum;
-    }
-    return row;
-  }
-
-  static Acc OffsetOf(Acc maximum) { return maximum == -std::numeric_limits<Acc>::infinity() ? Acc{0} : maximum; }
-
-  std::int64_t BlockCount(std::int64_t first) const { return std::min(params_.width - first, kBlock); }
-
-  const Acc* Load(const void* x, std::int64_t first, std::int64_t count) {
-    return LoadBlock(params_.x_type, x, first, count, buffer_.values);
+  /// Block by block, as in M. Milakov and N. Gimelshein, "Online normalizer calculation for softmax", 2018.
+  template <typename Load>
+  static Partial OnlineSum(std::int64_t width, const Load& load) {
+    Partial whole;
+    ForEachBlock(0, width, kBlock, [&](std::int64_t first, std::int64_t count) {
+      const Acc* const block = load(first, count);
+      Partial of_block;
+      of_block.maximum = MaximumOfBlock(block, count);
+      of_block.sum = SumExpOfBlock(block, count, OffsetOf(of_block.maximum));
+      whole = Merge(whole, of_block);
+    });
+    return whole;
   }
 
   const SoftmaxParams& params_;
-  BlockBuffer<Acc> buffer_;
+  const Segment& segment_;
+  HWY_ALIGN Acc held_[kHeldRow];
 };
 
 /// Interleaved rows: up to kInterleavedRowsOfATile neighbours at a time, whose elements of one index lie side by side.
 /// Every lane is a row of its own, so a row's bits do not depend on its neighbours. Maximum first, whatever `algorithm`
 /// says.
-template <typename Acc>
-class ColumnSoftmax {
+template <typename Acc, SoftmaxResult kResult>
+class InterleavedSoftmax {
  public:
-  explicit ColumnSoftmax(const SoftmaxParams& params) : params_(params) {}
+  explicit InterleavedSoftmax(const SoftmaxParams& params) : params_(params) {}
 
   /// Rows [first, first + count) of the piece at x. Requires: count <= kInterleavedRowsOfATile.
   void Run(const void* x, void* y, std::int64_t first, std::int64_t count) {
@@ -125,86 +169,84 @@ class ColumnSoftmax {
       MaximumEach(Load(x, i * params_.inner + first, count), count, maximum_);
     }
     for (std::int64_t start = 0; start < params_.width; start += kFold) {
-      std::fill_n(partial_, count, Acc{0});
+      std::fill_n(last_, count, Acc{0});
       const std::int64_t end = std::min(start + kFold, params_.width);
       for (std::int64_t i = start; i < end; ++i) {
-        AddExpEach(Load(x, i * params_.inner + first, count), count, maximum_, partial_);
+        AddExpEach(Load(x, i * params_.inner + first, count), count, maximum_, last_);
       }
       for (std::int64_t j = 0; j < count; ++j) {
-        sum_[j] += static_cast<double>(partial_[j]);
+        sum_[j] += static_cast<double>(last_[j]);
       }
     }
     for (std::int64_t j = 0; j < count; ++j) {
-      partial_[j] = static_cast<Acc>(1.0 / sum_[j]);
+      last_[j] = static_cast<Acc>(kResult == SoftmaxResult::kLogarithms ? std::log(sum_[j]) : 1.0 / sum_[j]);
     }
     for (std::int64_t i = 0; i < params_.width; ++i) {
-      const std::int64_t at = i * params_.inner + first;
-      const Acc* block = Load(x, at, count);
-      Acc* place = PlaceOfBlock(params_.y_type, y, at, buffer_);
-      ExpEach(block, count, maximum_, partial_, place);
-      StoreBlock(params_.y_type, place, count, y, at);
+      Write(At(params_.x_type, x, i * params_.inner + first), count, At(params_.y_type, y, i * params_.inner + first));
     }
   }
 
  private:
   const Acc* Load(const void* x, std::int64_t first, std::int64_t count) {
-    return LoadBlock(params_.x_type, x, first, count, buffer_);
+    return LoadBlock(params_.x_type, At(params_.x_type, x, first), count, buffer_);
+  }
+
+  void Write(const void* x, std::int64_t count, void* y) {
+    if constexpr (kResult == SoftmaxResult::kLogarithms) {
+      MapBlock(params_.x_type, x, count, MinusTwoEach<Acc>{maximum_, last_}, params_.y_type, y, buffer_);
+    } else {
+      MapBlock(params_.x_type, x, count, ScaledExpEach<Acc>{maximum_, last_}, params_.y_type, y, buffer_);
+    }
   }
 
   const SoftmaxParams& params_;
   HWY_ALIGN Acc buffer_[kInterleavedRowsOfATile];
   HWY_ALIGN Acc maximum_[kInterleavedRowsOfATile];
-  HWY_ALIGN Acc partial_[kInterleavedRowsOfATile];  // of the sums; in the end the factors
+  HWY_ALIGN Acc last_[kInterleavedRowsOfATile];  // partial sums; in the end factors, or logarithms of sums
   HWY_ALIGN double sum_[kInterleavedRowsOfATile];
 };
 
-template <typename Acc>
-void SoftmaxContiguous(const SoftmaxParams& params, const Segment& segment, std::int64_t first, std::int64_t last) {
-  RowSoftmax<Acc> softmax(params);
-  const std::int64_t x_stride = segment.extents[kRowStrideX] * static_cast<std::int64_t>(SizeOf(params.x_type));
-  const std::int64_t y_stride = segment.extents[kRowStrideY] * static_cast<std::int64_t>(SizeOf(params.y_type));
-  const auto* x = static_cast<const std::byte*>(segment.inputs[0]);
-  auto* y = static_cast<std::byte*>(segment.outputs[0]);
-  for (std::int64_t row = first; row < last; ++row) {
-    softmax.Run(x + row * x_stride, y + row * y_stride);
-  }
-}
-
-void SoftmaxRows(const SoftmaxParams& params, const Launch& launch, std::int64_t begin, std::int64_t end) {
-  const bool f64 = ComputesInF64(params.x_type, params.y_type);
-  ForEachSegmentRange(launch.segments, launch.segment_count, begin, end,
-                      [&](const Segment& segment, std::int64_t first, std::int64_t last) {
-                        if (f64) {
-                          SoftmaxContiguous<double>(params, segment, first, last);
-                        } else {
-                          SoftmaxContiguous<float>(params, segment, first, last);
-                        }
-                      });
-}
-
-template <typename Acc>
-void SoftmaxColumns(const SoftmaxParams& params, const Launch& launch, std::int64_t begin, std::int64_t end) {
-  ColumnSoftmax<Acc> softmax(params);
+/// Tiles [begin, end) of the launch, numbered piece by piece.
+template <typename Acc, SoftmaxResult kResult>
+void InterleavedTiles(const Launch& launch, std::int64_t begin, std::int64_t end) {
+  const auto params = launch.plan->Params<SoftmaxParams>();
+  InterleavedSoftmax<Acc, kResult> softmax(params);
   const std::int64_t tiles = (params.inner + kInterleavedRowsOfATile - 1) / kInterleavedRowsOfATile;
-  const std::int64_t piece_elements = params.width * params.inner;
   for (std::int64_t tile = begin; tile < end; ++tile) {
     const std::int64_t piece = tile / tiles;
     const Segment& segment = launch.segments[FindSegment(launch.segments, launch.segment_count, piece)];
-    const std::int64_t offset = (piece - segment.first_row) * piece_elements;
-    const auto* x = static_cast<const std::byte*>(segment.inputs[0]);
-    auto* y = static_cast<std::byte*>(segment.outputs[0]);
+    const std::int64_t index = piece - segment.first_row;
     const std::int64_t first = (tile % tiles) * kInterleavedRowsOfATile;
-    softmax.Run(x + offset * static_cast<std::int64_t>(SizeOf(params.x_type)),
-                y + offset * static_cast<std::int64_t>(SizeOf(params.y_type)), first,
+    softmax.Run(At(params.x_type, segment.inputs[0], index * segment.extents[kRowStrideX]),
+                At(params.y_type, segment.outputs[0], index * segment.extents[kRowStrideY]), first,
                 std::min(params.inner - first, kInterleavedRowsOfATile));
   }
 }
 
-void SoftmaxTiles(const SoftmaxParams& params, const Launch& launch, std::int64_t begin, std::int64_t end) {
-  if (ComputesInF64(params.x_type, params.y_type)) {
-    SoftmaxColumns<double>(params, launch, begin, end);
+template <typename Acc>
+RowWork ContiguousOf(SoftmaxResult result) {
+  return result == SoftmaxResult::kLogarithms ? RowWorkOf<SoftmaxRow<Acc, SoftmaxResult::kLogarithms>>::Functions()
+                                              : RowWorkOf<SoftmaxRow<Acc, SoftmaxResult::kProbabilities>>::Functions();
+}
+
+RowWork ContiguousWork(SoftmaxResult result, bool f64) {
+  return f64 ? ContiguousOf<double>(result) : ContiguousOf<float>(result);
+}
+
+template <typename Acc>
+void InterleavedOf(SoftmaxResult result, const Launch& launch, std::int64_t begin, std::int64_t end) {
+  if (result == SoftmaxResult::kLogarithms) {
+    InterleavedTiles<Acc, SoftmaxResult::kLogarithms>(launch, begin, end);
   } else {
-    SoftmaxColumns<float>(params, launch, begin, end);
+    InterleavedTiles<Acc, SoftmaxResult::kProbabilities>(launch, begin, end);
+  }
+}
+
+void InterleavedWork(SoftmaxResult result, bool f64, const Launch& launch, std::int64_t begin, std::int64_t end) {
+  if (f64) {
+    InterleavedOf<double>(result, launch, begin, end);
+  } else {
+    InterleavedOf<float>(result, launch, begin, end);
   }
 }
 
@@ -216,41 +258,38 @@ HWY_AFTER_NAMESPACE();
 namespace kernelwire {
 namespace {
 
-HWY_EXPORT(SoftmaxRows);
-HWY_EXPORT(SoftmaxTiles);
-
-struct ContiguousRun {
-  SoftmaxParams params;
-  const Launch& launch;
-
-  void Rows(std::int64_t begin, std::int64_t end) const {
-    HWY_DYNAMIC_DISPATCH(SoftmaxRows)(params, launch, begin, end);
-  }
-};
+HWY_EXPORT(ContiguousWork);
+HWY_EXPORT(InterleavedWork);
 
 struct InterleavedRun {
-  SoftmaxParams params;
+  SoftmaxResult result;
+  bool f64;
   const Launch& launch;
 
   void Rows(std::int64_t begin, std::int64_t end) const {
-    HWY_DYNAMIC_DISPATCH(SoftmaxTiles)(params, launch, begin, end);
+    HWY_DYNAMIC_DISPATCH(InterleavedWork)(result, f64, launch, begin, end);
   }
 };
 
 }  // namespace
 
-absl::Status RunSoftmaxHost(const Launch& launch, ParallelExecutor& threads) {
+absl::Status RunSoftmaxRows(SoftmaxResult result, const Launch& launch, ParallelExecutor& threads) {
   const auto params = launch.plan->Params<SoftmaxParams>();
+  const bool f64 = ComputesInF64(params.x_type, params.y_type);
   const std::int64_t row_bytes =
       params.width * static_cast<std::int64_t>(SizeOf(params.x_type) + SizeOf(params.y_type));
   if (params.inner <= 1) {
-    ForEachPieceOfWork(ContiguousRun{params, launch}, launch.total_rows, row_bytes, threads);
+    RunRowWork(HWY_DYNAMIC_DISPATCH(ContiguousWork)(result, f64), launch, params.width, row_bytes, threads);
   } else {
     const std::int64_t tiles = (params.inner + kInterleavedRowsOfATile - 1) / kInterleavedRowsOfATile;
     const std::int64_t tile_rows = std::min(params.inner, kInterleavedRowsOfATile);
-    ForEachPieceOfWork(InterleavedRun{params, launch}, launch.total_rows * tiles, row_bytes * tile_rows, threads);
+    ForEachPieceOfWork(InterleavedRun{result, f64, launch}, launch.total_rows * tiles, row_bytes * tile_rows, threads);
   }
   return absl::OkStatus();
+}
+
+absl::Status RunSoftmaxHost(const Launch& launch, ParallelExecutor& threads) {
+  return RunSoftmaxRows(SoftmaxResult::kProbabilities, launch, threads);
 }
 
 }  // namespace kernelwire

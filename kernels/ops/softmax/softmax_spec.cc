@@ -10,7 +10,7 @@
 #include "kernels/core/operator.h"
 #include "kernels/core/status_macros.h"
 #include "kernels/ops/softmax/softmax.h"
-#include "kernels/ops/softmax/softmax_plan.h"
+#include "kernels/ops/softmax/softmax_family.h"
 #include "kernels/primitives/row_operator.h"
 #include "kernels/primitives/row_plan.h"
 

@@ -1,0 +1,98 @@
+// Mean and variance of rows on the host: centred, never mean(x^2) - mean(x)^2, and with a mean that keeps more digits
+// than f32 has. Included once per Highway target, after foreach_target.
+//
+// Source of the merging: T. F. Chan, G. H. Golub and R. J. LeVeque, "Updating Formulae and a Pairwise Algorithm for
+// Computing Sample Variances", 1979.
+#if defined(KERNELWIRE_KERNELS_PRIMITIVES_ROW_MOMENTS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef KERNELWIRE_KERNELS_PRIMITIVES_ROW_MOMENTS_INL_H_
+#undef KERNELWIRE_KERNELS_PRIMITIVES_ROW_MOMENTS_INL_H_
+#else
+#define KERNELWIRE_KERNELS_PRIMITIVES_ROW_MOMENTS_INL_H_
+#endif
+
+#include <cstdint>
+
+#include "hwy/highway.h"
+#include "kernels/primitives/row_block-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace kernelwire {
+namespace HWY_NAMESPACE {
+
+/// Of some elements of a row.
+struct Moments {
+  double count = 0.0;
+  double mean = 0.0;
+  double squares = 0.0;  // sum of (x - mean)^2
+};
+
+/// Both together. Requires: `b` is not empty.
+inline Moments Merge(const Moments& a, const Moments& b) {
+  const double count = a.count + b.count;
+  const double apart = b.mean - a.mean;
+  const double share = b.count / count;
+  return {count, a.mean + apart * share, a.squares + b.squares + apart * apart * a.count * share};
+}
+
+struct OffsetSums {
+  double sum;      // of x - pivot
+  double squares;  // of (x - pivot)^2
+};
+
+/// Two accumulators for either sum; the order depends on `count` alone.
+template <typename Acc>
+OffsetSums SumsAround(Acc pivot, const Acc* x, std::int64_t count) {
+  const hn::ScalableTag<Acc> d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const auto pivots = hn::Set(d, pivot);
+  auto sum0 = hn::Zero(d);
+  auto sum1 = hn::Zero(d);
+  auto squares0 = hn::Zero(d);
+  auto squares1 = hn::Zero(d);
+  std::int64_t i = 0;
+  for (; i + 2 * lanes <= count; i += 2 * lanes) {
+    const auto x0 = hn::Sub(hn::LoadU(d, x + i), pivots);
+    const auto x1 = hn::Sub(hn::LoadU(d, x + i + lanes), pivots);
+    sum0 = hn::Add(sum0, x0);
+    sum1 = hn::Add(sum1, x1);
+    squares0 = hn::MulAdd(x0, x0, squares0);
+    squares1 = hn::MulAdd(x1, x1, squares1);
+  }
+  for (; i < count; i += lanes) {
+    const bool whole = i + lanes <= count;
+    const auto value = whole ? hn::LoadU(d, x + i) : SameElements<Acc>::LoadPartial(d, x + i, count - i, pivot);
+    const auto x0 = hn::Sub(value, pivots);
+    sum0 = hn::Add(sum0, x0);
+    squares0 = hn::MulAdd(x0, x0, squares0);
+  }
+  return {static_cast<double>(hn::GetLane(hn::SumOfLanes(d, hn::Add(sum0, sum1)))),
+          static_cast<double>(hn::GetLane(hn::SumOfLanes(d, hn::Add(squares0, squares1))))};
+}
+
+template <typename Acc>
+Moments MomentsAround(Acc pivot, const Acc* x, std::int64_t count) {
+  const OffsetSums sums = SumsAround(pivot, x, count);
+  const auto n = static_cast<double>(count);
+  const double offset = sums.sum / n;
+  const double squares = sums.squares - offset * sums.sum;
+  return {n, static_cast<double>(pivot) + offset, squares > 0.0 || squares != squares ? squares : 0.0};
+}
+
+/// Of a block. Differences from an element of the block itself are exact where it is nearly constant, so neither a
+/// large mean nor a constant block loses digits. Where that element happens to lie far out (beyond four deviations the
+/// correction would cost more than four bits), differences from the mean just found take its place.
+/// Requires: count > 0.
+template <typename Acc>
+Moments MomentsOfBlock(const Acc* x, std::int64_t count) {
+  const Moments moments = MomentsAround(x[0], x, count);
+  const double away = moments.mean - static_cast<double>(x[0]);
+  return away * away * moments.count <= 16.0 * moments.squares
+             ? moments
+             : MomentsAround(static_cast<Acc>(moments.mean), x, count);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace kernelwire
+HWY_AFTER_NAMESPACE();
+
+#endif  // toggling guard

@@ -1,0 +1,120 @@
+// From a class that knows one row to the work on all rows of a launch (row_work.h). Included once per Highway target,
+// after foreach_target.
+//
+// A class Row of an operator, which lives on a thread's stack and serves the rows of one request, has
+//   using Params, the operator's; using Partial and Statistics, plain data of at most sizeof(RowCell) bytes;
+//   Row(const Params&, const Segment&);
+//   Partial Gather(int64 row, int64 begin, int64 end): of elements [begin, end) of a row of the request;
+//   static Partial Merge(const Partial& first, const Partial& second), in the order of the row;
+//   Statistics Settle(int64 row, const Partial& whole);
+//   void Write(int64 row, const Statistics&, int64 begin, int64 end): the results of these elements;
+//   bool RunAtOnce(int64 row): may do a whole row by a shorter way, to the same bits; false if there is none for it.
+// `begin` is a multiple of RowParts::kMultiple.
+#if defined(KERNELWIRE_KERNELS_PRIMITIVES_ROW_WORK_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef KERNELWIRE_KERNELS_PRIMITIVES_ROW_WORK_INL_H_
+#undef KERNELWIRE_KERNELS_PRIMITIVES_ROW_WORK_INL_H_
+#else
+#define KERNELWIRE_KERNELS_PRIMITIVES_ROW_WORK_INL_H_
+#endif
+
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "hwy/highway.h"
+#include "kernels/primitives/row_work.h"
+#include "kernels/primitives/segment_lookup.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace kernelwire {
+namespace HWY_NAMESPACE {
+
+template <class Row>
+class RowWorkOf {
+ public:
+  static RowWork Functions() { return {&Rows, &Gather, &Settle, &Write}; }
+
+ private:
+  using Params = typename Row::Params;
+  using Partial = typename Row::Partial;
+  using Statistics = typename Row::Statistics;
+  static_assert(std::is_trivially_copyable_v<Partial> && sizeof(Partial) <= sizeof(RowCell));
+  static_assert(std::is_trivially_copyable_v<Statistics> && sizeof(Statistics) <= sizeof(RowCell));
+
+  static void Rows(const Launch& launch, std::int64_t begin, std::int64_t end) {
+    const auto params = launch.plan->Params<Params>();
+    const RowParts parts(params.width);
+    ForEachSegmentRange(launch.segments, launch.segment_count, begin, end,
+                        [&](const Segment& segment, std::int64_t first, std::int64_t last) {
+                          Row rows(params, segment);
+                          for (std::int64_t row = first; row < last; ++row) {
+                            if (!rows.RunAtOnce(row)) {
+                              RunRow(rows, row, parts);
+                            }
+                          }
+                        });
+  }
+
+  static void RunRow(Row& rows, std::int64_t row, const RowParts& parts) {
+    Partial whole = rows.Gather(row, 0, parts.End(0));
+    for (std::int64_t part = 1; part < parts.count(); ++part) {
+      whole = Row::Merge(whole, rows.Gather(row, parts.Begin(part), parts.End(part)));
+    }
+    rows.Write(row, rows.Settle(row, whole), 0, parts.width);
+  }
+
+  /// Calls body(rows, row, parts) for a row of the launch.
+  template <typename Body>
+  static void WithRow(const Launch& launch, std::int64_t row, const Body& body) {
+    const auto params = launch.plan->Params<Params>();
+    const Segment& segment = launch.segments[FindSegment(launch.segments, launch.segment_count, row)];
+    Row rows(params, segment);
+    body(rows, row - segment.first_row, RowParts(params.width));
+  }
+
+  static void Gather(const Launch& launch, std::int64_t row, std::int64_t part, RowCell* partial) {
+    WithRow(launch, row, [&](Row& rows, std::int64_t index, const RowParts& parts) {
+      const Partial found = rows.Gather(index, parts.Begin(part), parts.End(part));
+      std::memcpy(partial->bytes, &found, sizeof(found));
+    });
+  }
+
+  static void Settle(const Launch& launch, std::int64_t row, const RowCell* partials, RowCell* statistics) {
+    WithRow(launch, row, [&](Row& rows, std::int64_t index, const RowParts& parts) {
+      Partial whole = PartialIn(partials[0]);
+      for (std::int64_t part = 1; part < parts.count(); ++part) {
+        whole = Row::Merge(whole, PartialIn(partials[part]));
+      }
+      const Statistics settled = rows.Settle(index, whole);
+      std::memcpy(statistics->bytes, &settled, sizeof(settled));
+    });
+  }
+
+  static void Write(const Launch& launch, std::int64_t row, std::int64_t part, const RowCell& statistics) {
+    WithRow(launch, row, [&](Row& rows, std::int64_t index, const RowParts& parts) {
+      Statistics settled;
+      std::memcpy(&settled, statistics.bytes, sizeof(settled));
+      rows.Write(index, settled, parts.Begin(part), parts.End(part));
+    });
+  }
+
+  static Partial PartialIn(const RowCell& cell) {
+    Partial partial;
+    std::memcpy(&partial, cell.bytes, sizeof(partial));
+    return partial;
+  }
+};
+
+/// Calls body(first, count) for the blocks of elements [begin, end) of a row.
+template <typename Body>
+HWY_INLINE void ForEachBlock(std::int64_t begin, std::int64_t end, std::int64_t block, const Body& body) {
+  for (std::int64_t first = begin; first < end; first += block) {
+    body(first, end - first < block ? end - first : block);
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace kernelwire
+HWY_AFTER_NAMESPACE();
+
+#endif  // toggling guard
