@@ -22,7 +22,7 @@ class Attributes;  // attributes.h is too heavy for what device code reads
 /// number that their kernel takes as one value for the whole launch.
 class BatchKey {
  public:
-  static constexpr std::size_t kWords = 14;
+  static constexpr std::size_t kWords = 44;  // an allow-list of 2048 classes, and twelve numbers
 
   /// Requires: at most kWords words (checked in every build); a plan function has kWords - 1, since PlanRequestFor puts
   /// the operator's identity in front.
@@ -34,7 +34,9 @@ class BatchKey {
   friend State AbslHashValue(State state, const BatchKey& key) {
     return State::combine(std::move(state), key.Hash());
   }
-  friend bool operator==(const BatchKey& a, const BatchKey& b) { return a.words_ == b.words_ && a.size_ == b.size_; }
+  friend bool operator==(const BatchKey& a, const BatchKey& b) {
+    return a.size_ == b.size_ && std::memcmp(a.words_.data(), b.words_.data(), a.size_ * sizeof(std::uint64_t)) == 0;
+  }
 
  private:
   std::array<std::uint64_t, kWords> words_{};
@@ -70,7 +72,7 @@ struct OutputPlan {
 };
 
 struct Plan {
-  static constexpr std::size_t kMaxParamBytes = 128;
+  static constexpr std::size_t kMaxParamBytes = 384;
 
   BatchKey key;
   std::int64_t rows = 0;                            // see Segment::rows; 0 = nothing to compute
