@@ -37,7 +37,7 @@ PROTO = ("*.pb.h",)
 FOREIGN = [
     (GRPC, ["server/rpc/", "server/codec/", "client/", "tests/"]),
     (CUDA, ["kernels/", "server/exec/", "server/memory/", "tests/"]),
-    (("prometheus/",), ["server/observe/", "server/server.cc", "tests/"]),
+    (("prometheus/",), ["server/observe/", "server/server.cc", "server/rpc/testing/", "tests/"]),
     (("spdlog/",), ["server/"]),
     (("hwy/",), ["kernels/ops/", "kernels/primitives/"]),
 ]
