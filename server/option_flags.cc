@@ -51,8 +51,9 @@ ABSL_FLAG(bool, self_test, Options().self_test,
 ABSL_FLAG(
     ByteSize, batch_bytes, Bytes(Options().scheduler.batch_slab_bytes),
     "Staging that a new batch takes: inputs, results and workspace of its requests; rounded up to a power of two. A "
-    "single larger request takes what it needs. Larger: more requests share a launch under load; fewer batches fit "
-    "into --staging_bytes.");
+    "larger request is cut by rows into batches of this size, or takes what it needs where it cannot be cut. Larger: "
+    "more requests share a launch under load, copies and computing of large ones overlap less; fewer batches fit into "
+    "--staging_bytes.");
 ABSL_FLAG(int, max_batch_requests, static_cast<int>(Options().scheduler.max_batch_requests),
           "Most requests of a batch. Fewer: smaller launches under load, shorter waits for each.");
 ABSL_FLAG(std::int64_t, max_batch_rows, Options().scheduler.max_batch_rows,

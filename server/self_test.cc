@@ -47,12 +47,9 @@ class KnownRequest final : public Request {
     return absl::OkStatus();
   }
 
-  absl::Status CopyInputs(void* const* destinations) override {
-    for (std::size_t i = 0; i < answer_.inputs.size(); ++i) {
-      const std::vector<std::byte>& bytes = answer_.inputs[i].bytes;
-      if (destinations[i] != nullptr && !bytes.empty()) {
-        std::memcpy(destinations[i], bytes.data(), bytes.size());
-      }
+  absl::Status CopyInput(int input, std::size_t offset, std::size_t bytes, void* destination) override {
+    if (bytes > 0) {
+      std::memcpy(destination, answer_.inputs[static_cast<std::size_t>(input)].bytes.data() + offset, bytes);
     }
     return absl::OkStatus();
   }
@@ -62,7 +59,8 @@ class KnownRequest final : public Request {
     absl::Status status = completion.status;
     for (std::size_t i = 0; status.ok() && i < answer_.outputs.size(); ++i) {
       if (answer_.outputs[i].desc.dtype != DataType::kInvalid) {
-        status = Compare(op->spec.outputs[i].name, answer_.outputs[i], completion.outputs[i]);
+        status =
+            Compare(op->spec.outputs[i].name, answer_.outputs[i], completion.outputs[i], CopyOfOutput(completion, i));
       }
     }
     scheduler_->ReleaseBudget(*this);
@@ -92,8 +90,8 @@ class KnownRequest final : public Request {
   }
 
  private:
-  absl::Status Compare(const std::string& name, const KnownAnswer::Tensor& expected,
-                       const FinishedOutput& actual) const;
+  absl::Status Compare(const std::string& name, const KnownAnswer::Tensor& expected, const TensorDesc& desc,
+                       const std::vector<std::byte>& bytes) const;
 
   const KnownAnswer answer_;
   Attributes attributes_;
@@ -138,15 +136,15 @@ bool Agree(double expected, double actual, double tolerance) {
   return expected == actual || std::fabs(expected - actual) <= tolerance;  // equal infinities, too
 }
 
-absl::Status KnownRequest::Compare(const std::string& name, const KnownAnswer::Tensor& expected,
-                                   const FinishedOutput& actual) const {
+absl::Status KnownRequest::Compare(const std::string& name, const KnownAnswer::Tensor& expected, const TensorDesc& desc,
+                                   const std::vector<std::byte>& bytes) const {
   const DataType dtype = expected.desc.dtype;
-  if (actual.desc.dtype != dtype || actual.desc.shape != expected.desc.shape) {
+  if (desc.dtype != dtype || desc.shape != expected.desc.shape) {
     return absl::InternalError(absl::StrCat("output '", name, "': expected ", NameOf(dtype), " ",
-                                            expected.desc.shape.ToString(), ", got ", NameOf(actual.desc.dtype), " ",
-                                            actual.desc.shape.ToString()));
+                                            expected.desc.shape.ToString(), ", got ", NameOf(desc.dtype), " ",
+                                            desc.shape.ToString()));
   }
-  const auto* data = static_cast<const std::byte*>(actual.data);
+  const std::byte* const data = bytes.data();
   const std::size_t size = SizeOf(dtype);
   for (std::size_t i = 0; i < expected.bytes.size() / size; ++i) {
     if (!HasDoubles(dtype)) {

@@ -2,36 +2,23 @@
 
 #include <algorithm>
 
+#include "server/batch/cut.h"
+
 namespace kernelwire {
 namespace {
 
-std::size_t InputBytes(const Request& request) {
-  std::size_t bytes = 0;
-  for (int i = 0; i < kMaxInputs; ++i) {
-    if (request.plan_request.inputs[static_cast<std::size_t>(i)].has_value()) {
-      bytes += AlignUp(request.input_bytes[i]);
-    }
-  }
-  return bytes;
-}
-
-std::size_t OutputBytes(const Request& request) {
-  std::size_t bytes = 0;
-  for (const OutputPlan& output : request.plan.outputs) {
-    if (output.wanted) {
-      bytes += AlignUp(output.bytes);
-    }
-  }
-  return bytes;
-}
-
 std::size_t TableBytes(std::size_t members) { return AlignUp(members * sizeof(Segment)); }
 
-}  // namespace
-
-std::size_t Batch::BytesNeeded(const Request& request) {
-  return InputBytes(request) + OutputBytes(request) + TableBytes(1) + AlignUp(request.plan.workspace_bytes);
+std::int64_t WorkBytes(const RequestPart& part) {
+  const Plan& plan = part.request->plan;
+  if (part.rows.count == plan.rows) {
+    return plan.work_bytes;
+  }
+  return static_cast<std::int64_t>(static_cast<double>(plan.work_bytes) * static_cast<double>(part.rows.count) /
+                                   static_cast<double>(plan.rows));
 }
+
+}  // namespace
 
 void Batch::Open(const Request& first, Slab* slab, std::uint32_t device) {
   status = absl::OkStatus();
@@ -53,49 +40,48 @@ void Batch::Open(const Request& first, Slab* slab, std::uint32_t device) {
   workspace_bytes_ = 0;
   copy_in_bytes_ = 0;
   rank_ = kNever;
-  ready_at_ = 0;
+  ready_at_ = launched_at_ = 0;
   launch_ = Launch{};
 }
 
 bool Batch::HasRoomFor(const Request& request) const {
-  const std::size_t needed = InputBytes(request) + OutputBytes(request) + AlignUp(request.plan.workspace_bytes);
+  const std::size_t needed = TensorBytes(request, AllRows(request));
   const std::size_t taken = input_end_ + (slab_->bytes() - output_begin_) + workspace_bytes_;
   return taken + needed + TableBytes(members_.size() + 1) <= slab_->bytes();
 }
 
-void Batch::Add(Request* request) {
-  BatchMember member;
-  member.request = request;
-  for (std::size_t i = 0; i < static_cast<std::size_t>(kMaxInputs); ++i) {
-    member.input_offsets[i] = BatchMember::kAbsent;
-    if (request->plan_request.inputs[i].has_value()) {
-      member.input_offsets[i] = input_end_;
-      input_end_ += AlignUp(request->input_bytes[i]);
+void Batch::Add(RequestPart* part) {
+  const Request& request = *part->request;
+  for (std::size_t i = 0; i < kMaxInputs; ++i) {
+    part->input_offsets[i] = RequestPart::kAbsent;
+    if (request.plan_request.inputs[i].has_value()) {
+      part->input_offsets[i] = input_end_;
+      input_end_ += AlignUp(InputStretch(request, i, part->rows).bytes);
     }
   }
-  for (std::size_t i = 0; i < static_cast<std::size_t>(kMaxOutputs); ++i) {
-    member.output_offsets[i] = BatchMember::kAbsent;
-    if (request->plan.outputs[i].wanted) {
-      output_begin_ -= AlignUp(request->plan.outputs[i].bytes);
-      member.output_offsets[i] = output_begin_;
+  for (std::size_t i = 0; i < kMaxOutputs; ++i) {
+    part->output_offsets[i] = RequestPart::kAbsent;
+    if (request.plan.outputs[i].wanted) {
+      output_begin_ -= AlignUp(OutputStretch(request, i, part->rows).bytes);
+      part->output_offsets[i] = output_begin_;
     }
   }
-  workspace_bytes_ += AlignUp(request->plan.workspace_bytes);
-  planned_rows_ += request->plan.rows;
-  work_bytes_ += request->plan.work_bytes;
-  rank_ = std::min(rank_, request->rank_);
-  request->batch_ = this;
-  request->member_ = static_cast<std::uint32_t>(members_.size());
-  members_.push_back(member);
+  workspace_bytes_ += AlignUp(request.plan.workspace_bytes);
+  planned_rows_ += part->rows.count;
+  work_bytes_ += WorkBytes(*part);
+  rank_ = std::min(rank_, request.rank_);
+  part->batch = this;
+  part->member = static_cast<std::uint32_t>(members_.size());
+  members_.push_back(part);
   ++live_;
   ++staging_;
 }
 
-void Batch::Remove(Request* request) {
-  members_[request->member_].request = nullptr;
-  request->batch_ = nullptr;
-  planned_rows_ -= request->plan.rows;
-  work_bytes_ -= request->plan.work_bytes;
+void Batch::Remove(RequestPart* part) {
+  members_[part->member] = nullptr;
+  part->batch = nullptr;
+  planned_rows_ -= part->rows.count;
+  work_bytes_ -= WorkBytes(*part);
   --live_;
 }
 
@@ -105,26 +91,26 @@ const Launch& Batch::BuildLaunch(const LaunchAddresses& addresses) {
   std::byte* workspace = addresses.workspace + table_offset + TableBytes(members_.size());
   Segment* next = table;
   std::int64_t first_row = 0;
-  for (const BatchMember& member : members_) {
-    if (member.request == nullptr) {
+  for (const RequestPart* part : members_) {
+    if (part == nullptr) {
       continue;
     }
-    const Plan& plan = member.request->plan;
+    const Plan& plan = part->request->plan;
     Segment segment{};
-    for (std::size_t i = 0; i < static_cast<std::size_t>(kMaxInputs); ++i) {
-      const std::size_t offset = member.input_offsets[i];
-      segment.inputs[i] = offset == BatchMember::kAbsent ? nullptr : addresses.inputs + offset;
+    for (std::size_t i = 0; i < kMaxInputs; ++i) {
+      const std::size_t offset = part->input_offsets[i];
+      segment.inputs[i] = offset == RequestPart::kAbsent ? nullptr : addresses.inputs + offset;
     }
-    for (std::size_t i = 0; i < static_cast<std::size_t>(kMaxOutputs); ++i) {
-      const std::size_t offset = member.output_offsets[i];
-      segment.outputs[i] = offset == BatchMember::kAbsent ? nullptr : addresses.outputs + offset;
+    for (std::size_t i = 0; i < kMaxOutputs; ++i) {
+      const std::size_t offset = part->output_offsets[i];
+      segment.outputs[i] = offset == RequestPart::kAbsent ? nullptr : addresses.outputs + offset;
     }
     segment.workspace = plan.workspace_bytes == 0 ? nullptr : workspace;
     workspace += AlignUp(plan.workspace_bytes);
-    segment.rows = plan.rows;
+    segment.rows = part->rows.count;
     segment.first_row = first_row;
     std::copy(plan.extents.begin(), plan.extents.end(), segment.extents);
-    first_row += plan.rows;
+    first_row += part->rows.count;
     *next++ = segment;
     launch_.plan = &plan;
   }

@@ -1,4 +1,5 @@
-// A batch: requests that share one launch, and the layout of their tensors in one slab.
+// A batch: requests that share one launch, and the layout of their tensors in one slab. Of a request that was cut, each
+// part is a batch by itself.
 //
 //   | inputs of all members ... | segment table |  workspace (device only)  | ... outputs of all members |
 //   0                     input_end                                   output_begin                  slab end
@@ -7,7 +8,6 @@
 #ifndef KERNELWIRE_SERVER_BATCH_BATCH_H_
 #define KERNELWIRE_SERVER_BATCH_BATCH_H_
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -17,19 +17,6 @@
 #include "server/batch/request.h"
 
 namespace kernelwire {
-
-/// Every tensor in a slab begins at a multiple of this.
-inline constexpr std::size_t kTensorAlignment = 256;
-
-constexpr std::size_t AlignUp(std::size_t bytes) { return (bytes + kTensorAlignment - 1) & ~(kTensorAlignment - 1); }
-
-/// One request's place.
-struct BatchMember {
-  static constexpr std::size_t kAbsent = ~std::size_t{0};
-  Request* request = nullptr;  // null: left the batch before the launch
-  std::array<std::size_t, kMaxInputs> input_offsets{};
-  std::array<std::size_t, kMaxOutputs> output_offsets{};
-};
 
 /// Addresses that a launch table is written with. For a copy to the device: its slab; for zero-copy: the host's.
 struct LaunchAddresses {
@@ -72,13 +59,10 @@ class Batch {
   friend class BatchTest;
 
   void Open(const Request& first, Slab* slab, std::uint32_t device);
-  /// Bytes of a slab that the request needs by itself, with its table entry and workspace.
-  static std::size_t BytesNeeded(const Request& request);
   bool HasRoomFor(const Request& request) const;
-  void Add(Request* request);
+  void Add(RequestPart* part);
   /// The member leaves; its place stays empty.
-  void Remove(Request* request);
-  const BatchMember& member_of(const Request& request) const { return members_[request.member_]; }
+  void Remove(RequestPart* part);
 
   State state_ = State::kOpen;
   const Operator* op_ = nullptr;
@@ -87,9 +71,9 @@ class Batch {
   int lane_ = -1;
   Slab* slab_ = nullptr;
   BatchKey key_;
-  std::vector<BatchMember> members_;
-  std::size_t live_ = 0;     // members with a request
-  std::size_t staging_ = 0;  // of those, not yet staged
+  std::vector<RequestPart*> members_;  // null: left the batch before the launch
+  std::size_t live_ = 0;               // members that have not left
+  std::size_t staging_ = 0;            // of those, not yet staged
   std::int64_t planned_rows_ = 0;
   std::int64_t work_bytes_ = 0;
   std::size_t input_end_ = 0;
@@ -98,6 +82,7 @@ class Batch {
   std::size_t copy_in_bytes_ = 0;
   Nanos rank_ = kNever;  // the smallest of its members
   Nanos ready_at_ = 0;   // not launched before, unless full
+  Nanos launched_at_ = 0;
   Launch launch_;
 };
 

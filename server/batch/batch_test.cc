@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "server/batch/cut.h"
 #include "server/batch/retry_hint.h"
 #include "server/batch/testing/fakes.h"
 

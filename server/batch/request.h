@@ -5,37 +5,50 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
+#include "absl/types/span.h"
 #include "kernels/core/operator.h"
 #include "kernels/core/plan.h"
 #include "server/batch/clock.h"
+#include "server/batch/request_part.h"
 #include "server/memory/slab_pool.h"
 
 namespace kernelwire {
 
-class Batch;
-
-/// When a request passed each stage; 0 = it did not. Written by the scheduler.
+/// When a request passed each stage; 0 = it did not. Of a request that was cut: when its last part did. Written by the
+/// scheduler.
 struct RequestTimes {
   Nanos submitted = 0;
-  Nanos placed = 0;  // got its place in a slab
+  Nanos placed = 0;  // got its place in a slab, all parts at once
   Nanos staged = 0;  // bytes copied
   Nanos launched = 0;
   Nanos finished = 0;
-  // Of the batch, as the device measured them:
+  // Of the batch, as the device measured them; of several parts the sum:
   Nanos copy_in = 0;
   Nanos kernel = 0;
   Nanos copy_out = 0;
 };
 
-/// What became of a request. With an OK status, `outputs` are in the spec's order and point into `slab`, which is held
-/// for the length of the Complete call: who needs the bytes longer adds a reference. Otherwise `slab` is null.
+/// Where a stretch of each output lies: those of the rows of one part, by index in the spec.
+struct CompletedPart {
+  Slab* slab = nullptr;
+  std::array<std::byte*, kMaxOutputs> data{};  // inside `slab`; null: not wanted
+  std::array<std::size_t, kMaxOutputs> bytes{};
+};
+
+/// What became of a request. With an OK status an output is the stretches of `parts`, one after the other. Their slabs
+/// are held for the length of the Complete call: who needs the bytes longer adds references.
 struct Completion {
   absl::Status status;
-  Slab* slab = nullptr;
-  std::array<FinishedOutput, kMaxOutputs> outputs{};
+  std::array<TensorDesc, kMaxOutputs> outputs{};  // by index in the spec; dtype kInvalid: not wanted
+  absl::Span<const CompletedPart> parts;          // by their rows; one, unless the request was cut. Empty unless OK
 };
+
+/// A copy of an output's bytes; empty when it was not wanted. Requires: completion.status is OK.
+std::vector<std::byte> CopyOfOutput(const Completion& completion, std::size_t output);
 
 /// Implemented by the transport. The scheduler holds a pointer from a successful Submit until it has called Complete,
 /// which it does exactly once. The object must stay valid, in addition, until every Cancel call on it has returned.
@@ -52,11 +65,12 @@ class Request {
   std::uint32_t priority = 0;                // 1 = first ... ; 0 = default
   int wanted_device = -1;                    // index in the scheduler's devices; -1 = the least loaded
   std::size_t input_bytes[kMaxInputs] = {};  // of present inputs, as staged
+  bool may_be_cut = true;                    // whether CopyInput takes any stretch of an input; else only all of it
 
   // ---- called by the scheduler, never under its lock ----
-  /// Copies every present input to its place (`destinations` in the spec's order, null for absent ones). Once, by the
-  /// thread that called Submit or ResumeStaging. Errors end the request.
-  virtual absl::Status CopyInputs(void* const* destinations) = 0;
+  /// Copies bytes [offset, offset + bytes) of a present input, as staged, to `destination`. For every input of every
+  /// part, by the thread that called Submit or ResumeStaging. An error ends the request.
+  virtual absl::Status CopyInput(int input, std::size_t offset, std::size_t bytes, void* destination) = 0;
   /// A request that had to wait has got its place: arrange for a thread that may copy to call Scheduler::ResumeStaging.
   /// Must not block.
   virtual void Placed() = 0;
@@ -68,18 +82,16 @@ class Request {
  private:
   friend class Scheduler;
   friend class Batch;
-  // Waiting: admitted, no slab yet. Placed: has a place in an open or sealed batch, bytes not copied. Staged: copied.
-  // Running: launched. Ended: Complete has been or is about to be called.
-  enum class State : std::uint8_t { kNew, kWaiting, kPlaced, kStaged, kRunning, kEnded };
+
+  bool waiting() const { return !parts_.empty() && parts_[0].state == RequestPart::State::kWaiting; }
 
   // Guarded by the scheduler's mutex.
-  State state_ = State::kNew;
-  bool cancelled_ = false;
+  absl::InlinedVector<RequestPart, 1> parts_;
+  std::size_t parts_left_ = 0;  // parts that have not ended; 0 before Submit and after the end
+  absl::Status end_;            // what the request ends with; the first failure of a part stays
   std::uint32_t device_ = 0;
-  std::uint32_t member_ = 0;  // index in batch_
-  Batch* batch_ = nullptr;
   Nanos rank_ = 0;              // smaller goes first; see Scheduler
-  std::size_t slab_bytes_ = 0;  // what it takes of a slab, alignment included
+  std::size_t slab_bytes_ = 0;  // what each part takes of a slab, alignment included
   std::int64_t budget_bytes_ = 0;
   RequestTimes times_;
 };

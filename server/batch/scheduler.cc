@@ -1,4 +1,4 @@
-// The way in: admission, places in batches, copying, and the choice of what runs next.
+// The way in: admission, and places in batches.
 #include "server/batch/scheduler.h"
 
 #include <algorithm>
@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/core/status_macros.h"
+#include "server/batch/cut.h"
 #include "server/batch/retry_hint.h"
 
 namespace kernelwire {
@@ -34,6 +35,15 @@ std::size_t PayloadBytes(const Request& request) {
     bytes += input;
   }
   return bytes;
+}
+
+absl::Status TooLarge(const Request& request, const SlabPool& slabs) {
+  return absl::ResourceExhaustedError(absl::StrCat("the request with its result needs ",
+                                                   SlabBytes(request, AllRows(request)),
+                                                   " bytes of staging; expected at most ", slabs.largest(),
+                                                   ", the largest slab, or, where it can be cut by "
+                                                   "rows, what fits into ",
+                                                   slabs.total_bytes(), " (--staging_bytes)"));
 }
 
 }  // namespace
@@ -65,33 +75,23 @@ Scheduler::~Scheduler() = default;
 absl::Status Scheduler::Submit(Request* request) {
   const Nanos now = clock_->Now();
   bool placed = false;
-  Destinations destinations{};
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     KERNELWIRE_RETURN_IF_ERROR(Admit(request, now));
     placed = Place(request, now, /*first_in_line=*/false);
-    if (placed) {
-      destinations = DestinationsOf(*request);
-    } else {
+    if (!placed) {
       Wait(request);
     }
   }
   if (placed) {
-    Stage(request, destinations);
+    Stage(request);
   } else {
     poll_wanted_();  // a slab may have come back before the request stood in line
   }
   return absl::OkStatus();
 }
 
-void Scheduler::ResumeStaging(Request* request) {
-  Destinations destinations{};
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    destinations = DestinationsOf(*request);
-  }
-  Stage(request, destinations);
-}
+void Scheduler::ResumeStaging(Request* request) { Stage(request); }
 
 absl::Status Scheduler::Admit(Request* request, Nanos now) {
   if (draining_) {
@@ -106,22 +106,26 @@ absl::Status Scheduler::Admit(Request* request, Nanos now) {
     return WithRetryHint(named < devices_.size() ? devices_[named].lost : absl::UnavailableError("no device"), 100);
   }
   DeviceState& device = devices_[chosen];
-  const std::size_t needed = Batch::BytesNeeded(*request);
-  if (needed > device.device->slabs().largest()) {
-    return absl::ResourceExhaustedError(absl::StrCat("the request with its result needs ", needed,
-                                                     " bytes of staging, more than the largest slab of ",
-                                                     device.device->slabs().largest(), " (--staging_bytes)"));
+  const std::optional<Cut> cut = CutFor(*request, options_.batch_slab_bytes, device.device->slabs());
+  if (!cut.has_value()) {
+    return TooLarge(*request, device.device->slabs());
   }
   KERNELWIRE_RETURN_IF_ERROR(CheckBudgets(*request));
 
   request->device_ = static_cast<std::uint32_t>(chosen);
-  request->slab_bytes_ = needed;
+  request->slab_bytes_ = cut->slab_bytes;
   request->budget_bytes_ = static_cast<std::int64_t>(PayloadBytes(*request));
   request->rank_ = RankOf(*request, now);
-  request->cancelled_ = false;
-  request->batch_ = nullptr;
+  request->end_ = absl::OkStatus();
   request->times_ = RequestTimes{};
   request->times_.submitted = now;
+  request->parts_left_ = static_cast<std::size_t>(cut->parts);
+  request->parts_.assign(request->parts_left_, RequestPart{});
+  for (std::int64_t i = 0; i < cut->parts; ++i) {
+    RequestPart& part = request->parts_[static_cast<std::size_t>(i)];
+    part.request = request;
+    part.rows = RowsOfPart(*request, cut->parts, i);
+  }
   device.outstanding_bytes += request->budget_bytes_;
   outstanding_bytes_ += request->budget_bytes_;
   outstanding_requests_ += 1;
@@ -155,6 +159,13 @@ absl::Status Scheduler::CheckBudgets(const Request& request) {
   return absl::OkStatus();
 }
 
+std::int64_t Scheduler::RetryMilliseconds() {
+  const double nanos = nanos_per_byte_ * static_cast<double>(outstanding_bytes_.load());
+  const auto estimate = static_cast<std::int64_t>(std::clamp(nanos / 1e6, 1.0, 1000.0));
+  jitter_ = jitter_ * 1664525u + 1013904223u;  // callers that were refused together should not return together
+  return estimate + static_cast<std::int64_t>(jitter_ >> 16) % (estimate + 1);
+}
+
 std::size_t Scheduler::ChooseDevice(const Request& request) const {
   std::size_t best = devices_.size();
   for (std::size_t i = 0; i < devices_.size(); ++i) {
@@ -170,16 +181,39 @@ std::size_t Scheduler::ChooseDevice(const Request& request) const {
 
 bool Scheduler::Place(Request* request, Nanos now, bool first_in_line) {
   DeviceState& device = devices_[request->device_];
-  Batch* batch = JoinableBatch(device, *request);
-  if (batch == nullptr && (first_in_line || device.waiting.empty())) {
-    batch = OpenBatch(device, *request, now);
+  const bool next = first_in_line || device.waiting.empty();
+  if (request->parts_.size() > 1) {
+    if (!next || !PlaceParts(device, request)) {
+      return false;
+    }
+  } else {
+    Batch* batch = JoinableBatch(device, *request);
+    if (batch == nullptr && next) {
+      batch = OpenBatch(device, *request, now);
+    }
+    if (batch == nullptr) {
+      return false;
+    }
+    batch->Add(request->parts_.data());
   }
-  if (batch == nullptr) {
+  for (RequestPart& part : request->parts_) {
+    part.state = RequestPart::State::kPlaced;
+  }
+  request->times_.placed = now;
+  return true;
+}
+
+/// All of them or none: see the head of scheduler.h.
+bool Scheduler::PlaceParts(DeviceState& device, Request* request) {
+  const std::vector<Slab*> slabs = device.device->slabs().TakeAll(request->slab_bytes_, request->parts_.size());
+  if (slabs.empty()) {
     return false;
   }
-  batch->Add(request);
-  request->state_ = Request::State::kPlaced;
-  request->times_.placed = now;
+  for (std::size_t i = 0; i < slabs.size(); ++i) {
+    Batch* const batch = MakeBatch(device, *request, slabs[i]);
+    batch->state_ = Batch::State::kSealed;  // nearly full, and of no use to company
+    batch->Add(&request->parts_[i]);
+  }
   return true;
 }
 
@@ -207,6 +241,15 @@ Batch* Scheduler::OpenBatch(DeviceState& device, const Request& request, Nanos n
   if (slab == nullptr) {
     return nullptr;
   }
+  Batch* const batch = MakeBatch(device, request, slab);
+  if (request.op_index < options_.max_queue_delay.size()) {
+    batch->ready_at_ = now + options_.max_queue_delay[request.op_index];
+  }
+  device.open[request.plan.key] = batch;
+  return batch;
+}
+
+Batch* Scheduler::MakeBatch(DeviceState& device, const Request& request, Slab* slab) {
   if (spare_batches_.empty()) {
     all_batches_.push_back(std::make_unique<Batch>());
     spare_batches_.push_back(all_batches_.back().get());
@@ -214,16 +257,11 @@ Batch* Scheduler::OpenBatch(DeviceState& device, const Request& request, Nanos n
   Batch* batch = spare_batches_.back();
   spare_batches_.pop_back();
   batch->Open(request, slab, request.device_);
-  if (request.op_index < options_.max_queue_delay.size()) {
-    batch->ready_at_ = now + options_.max_queue_delay[request.op_index];
-  }
-  device.open[request.plan.key] = batch;
   device.pending.push_back(batch);
   return batch;
 }
 
 void Scheduler::Wait(Request* request) {
-  request->state_ = Request::State::kWaiting;
   std::list<Request*>& line = devices_[request->device_].waiting;
   auto position = line.end();
   while (position != line.begin() && (*std::prev(position))->rank_ > request->rank_) {
@@ -231,151 +269,6 @@ void Scheduler::Wait(Request* request) {
   }
   line.insert(position, request);
   ++waiting_requests_;
-}
-
-Scheduler::Destinations Scheduler::DestinationsOf(const Request& request) const {
-  Destinations destinations{};
-  const BatchMember& member = request.batch_->member_of(request);
-  for (std::size_t i = 0; i < destinations.size(); ++i) {
-    const std::size_t offset = member.input_offsets[i];
-    destinations[i] = offset == BatchMember::kAbsent ? nullptr : request.batch_->slab_->host() + offset;
-  }
-  return destinations;
-}
-
-void Scheduler::Stage(Request* request, const Destinations& destinations) {
-  absl::Status status = request->CopyInputs(destinations.data());
-  if (status.ok() && request->op->check_inputs != nullptr) {
-    status = request->op->check_inputs(request->plan, request->plan_request, destinations.data());
-  }
-  const Nanos now = clock_->Now();
-  Aftermath after;
-  Batch* ready = nullptr;
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    DeviceState& device = devices_[request->device_];
-    Batch* batch = request->batch_;
-    request->state_ = Request::State::kStaged;
-    request->times_.staged = now;
-    --batch->staging_;
-    if (request->cancelled_) {
-      status = absl::CancelledError("the client cancelled the request");
-    } else if (!device.lost.ok()) {
-      status = device.lost;
-    }
-    const Nanos deadline = request->deadline;
-    if (!status.ok()) {
-      Leave(request, std::move(status), &after);
-    }
-    ready = TakeReady(device, now, &after);
-    const bool still_pending = ready != batch && batch->state_ != Batch::State::kRunning && batch->live_ > 0;
-    if (still_pending && !device.free_lanes.empty() && batch->state_ == Batch::State::kOpen &&
-        batch->ready_at_ <= now) {
-      // A lane is free and only company that is still being copied keeps the batch: let no more in.
-      batch->state_ = Batch::State::kSealed;
-      device.open.erase(batch->key_);
-    }
-    const Nanos wanted = std::min(deadline, batch->ready_at_ > now ? batch->ready_at_ : kNever);
-    if (still_pending && wanted < next_poll_) {
-      next_poll_ = wanted;
-      after.wake_poller = true;
-    }
-  }
-  Settle(&after);
-  Dispatch(ready);
-}
-
-Batch* Scheduler::TakeReady(DeviceState& device, Nanos now, Aftermath* after) {
-  while (!device.free_lanes.empty()) {
-    Batch* best = nullptr;
-    for (Batch* batch : device.pending) {
-      const bool held = batch->staging_ > 0 || (batch->state_ == Batch::State::kOpen && batch->ready_at_ > now);
-      if (!held && (best == nullptr || batch->rank_ < best->rank_)) {
-        best = batch;
-      }
-    }
-    if (best == nullptr) {
-      return nullptr;
-    }
-    DropExpired(best, now, after);  // recycles it when nobody is left
-    if (best->live_ == 0) {
-      continue;
-    }
-    RemovePending(best);
-    best->state_ = Batch::State::kRunning;
-    best->lane_ = device.free_lanes.back();
-    device.free_lanes.pop_back();
-    for (const BatchMember& member : best->members_) {
-      if (member.request != nullptr) {
-        member.request->state_ = Request::State::kRunning;
-        member.request->times_.launched = now;
-      }
-    }
-    return best;
-  }
-  return nullptr;
-}
-
-Nanos Scheduler::Poll() {
-  const Nanos now = clock_->Now();
-  Aftermath after;
-  std::vector<Request*> placed;
-  std::vector<Batch*> ready;
-  Nanos next = kNever;
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    for (DeviceState& device : devices_) {
-      const std::list<Request*> line = device.waiting;
-      for (Request* request : line) {
-        if (request->deadline <= now) {
-          EndWaiting(device, request, absl::DeadlineExceededError("the deadline passed while waiting for staging"),
-                     &after);
-        }
-      }
-      const std::vector<Batch*> pending = device.pending;
-      for (Batch* batch : pending) {
-        DropExpired(batch, now, &after);
-      }
-      while (!device.waiting.empty() && Place(device.waiting.front(), now, /*first_in_line=*/true)) {
-        placed.push_back(device.waiting.front());
-        device.waiting.pop_front();
-        --waiting_requests_;
-      }
-      while (Batch* batch = TakeReady(device, now, &after)) {
-        ready.push_back(batch);
-      }
-    }
-    next_poll_ = next = NextPoll(now);
-  }
-  Settle(&after);
-  for (Request* request : placed) {
-    request->Placed();
-  }
-  for (Batch* batch : ready) {
-    Dispatch(batch);
-  }
-  return next;
-}
-
-Nanos Scheduler::NextPoll(Nanos now) const {
-  Nanos next = kNever;
-  for (const DeviceState& device : devices_) {
-    for (const Request* request : device.waiting) {
-      next = std::min(next, request->deadline);
-    }
-    for (const Batch* batch : device.pending) {
-      if (batch->state_ == Batch::State::kOpen && batch->ready_at_ > now) {
-        next = std::min(next, batch->ready_at_);
-      }
-      for (const BatchMember& member : batch->members_) {
-        // One that is being copied has its deadline looked at when that is done.
-        if (member.request != nullptr && member.request->state_ == Request::State::kStaged) {
-          next = std::min(next, member.request->deadline);
-        }
-      }
-    }
-  }
-  return next;
 }
 
 SchedulerSnapshot Scheduler::Snapshot() const {

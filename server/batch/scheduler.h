@@ -6,17 +6,24 @@
 // gathers company. So an idle server never waits, and a busy one batches. `max_queue_delay` of a model makes its
 // batches wait that long for company even when a lane is free.
 //
+// Cutting. A request that needs more than a batch's slab is cut by its rows, where its plan allows that, into parts
+// that run as batches of their own on whatever lanes are free: while one is computed, the next is being copied. It gets
+// the slabs of all its parts at once or waits in line without any, so two such requests never wait for each other's.
+// All parts end as one: the first failure is the request's, parts that were not launched leave, results are dropped. Of
+// the operator, `check_inputs` sees each part by itself, with the part's rows as Plan::rows; `finish` is not called for
+// a request that was cut, so a plan whose results need it gives no row_bytes.
+//
 // Order. Batches go to lanes by the smallest rank of their members: rank = min(deadline, arrival + 1 s) + 100 ms for
 // each priority level below the first (0, the default, counts as level 11). So earlier deadlines go first, then older
 // requests, priority is worth waiting time, and everybody's turn comes.
 //
-// Invariants, all under one mutex: (1) a request is in exactly one place: waiting list, a batch, or ended; (2) a slab
-// is held by one batch at most; (3) a lane runs one batch at most; (4) Complete is called once for each submitted
-// request; (5) nothing is copied, computed or completed while the mutex is held.
+// Invariants, all under one mutex: (1) a part is in exactly one place: waiting list (with its request), a batch, or
+// ended; (2) a slab is held by one batch at most; (3) a lane runs one batch at most; (4) Complete is called once for
+// each submitted request, by whoever ends its last part; (5) nothing is copied, computed or completed while the mutex
+// is held; (6) a placed part is ended only by the thread that copies, so a request lives until its last part is staged.
 #ifndef KERNELWIRE_SERVER_BATCH_SCHEDULER_H_
 #define KERNELWIRE_SERVER_BATCH_SCHEDULER_H_
 
-#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -39,7 +46,8 @@ namespace kernelwire {
 struct SchedulerOptions {
   std::int64_t max_outstanding_bytes = std::int64_t{1} << 30;  // inputs and outputs admitted, replies still unread
   std::int64_t max_outstanding_requests = 16384;
-  std::size_t batch_slab_bytes = std::size_t{1} << 20;  // slab of a new batch, unless one request needs more
+  /// Slab of a new batch. A request that needs more is cut, or gets a larger one for itself.
+  std::size_t batch_slab_bytes = std::size_t{1} << 20;
   std::size_t max_batch_requests = 1024;
   std::int64_t max_batch_rows = std::int64_t{1} << 31;
   std::size_t max_reply_bytes = std::size_t{1} << 30;
@@ -105,44 +113,51 @@ class Scheduler {
     std::int64_t outstanding_bytes = 0;
     absl::Status lost;  // not OK: nothing runs here any more
   };
-  struct Ending {
-    Request* request;
-    absl::Status status;
-  };
   /// What a critical section leaves to be done once the mutex is released.
   struct Aftermath {
-    absl::InlinedVector<Ending, 2> endings;
+    absl::InlinedVector<Request*, 2> failed;  // their last part has ended
     absl::InlinedVector<Slab*, 2> slabs;
     bool wake_poller = false;
   };
-  using Destinations = std::array<void*, kMaxInputs>;
 
   // scheduler.cc, the way in; under the mutex unless it says otherwise.
   absl::Status Admit(Request* request, Nanos now);
   absl::Status CheckBudgets(const Request& request);
+  std::int64_t RetryMilliseconds();
   std::size_t ChooseDevice(const Request& request) const;  // devices_.size() when all that will do are lost
   bool Place(Request* request, Nanos now, bool first_in_line);
+  bool PlaceParts(DeviceState& device, Request* request);
   Batch* JoinableBatch(DeviceState& device, const Request& request);
   Batch* OpenBatch(DeviceState& device, const Request& request, Nanos now);
+  Batch* MakeBatch(DeviceState& device, const Request& request, Slab* slab);
   void Wait(Request* request);
-  Destinations DestinationsOf(const Request& request) const;
-  void Stage(Request* request, const Destinations& destinations);  // without the mutex
+
+  // scheduler_stage.cc, bytes into slabs.
+  void Stage(Request* request);                           // without the mutex
+  bool StagePart(RequestPart* part);                      // without the mutex
+  static absl::Status CopyPart(const RequestPart& part);  // without the mutex
+  bool Staged(RequestPart* part, absl::Status status, Nanos now, Aftermath* after);
+  void SealOrWatch(Batch* batch, Nanos deadline, Nanos now, Aftermath* after);
+
+  // scheduler_turn.cc, whose turn it is, and time.
   Batch* TakeReady(DeviceState& device, Nanos now, Aftermath* after);
   Nanos NextPoll(Nanos now) const;
+  void DropExpired(Batch* batch, Nanos now, Aftermath* after);
 
   // scheduler_exit.cc, the way out.
   void Dispatch(Batch* batch);                        // without the mutex
   void FinishedHere(Batch* batch);                    // without the mutex
   void FinishedElsewhere(Batch* batch);               // without the mutex: the devices' callback
   Batch* ReturnLane(Batch* batch, Aftermath* after);  // takes the mutex
-  void CompleteMembers(Batch* batch);                 // without the mutex
-  void Leave(Request* request, absl::Status status, Aftermath* after);
-  void EndWaiting(DeviceState& device, Request* request, absl::Status status, Aftermath* after);
-  void DropExpired(Batch* batch, Nanos now, Aftermath* after);
+  bool EndComputed(RequestPart* part, Aftermath* after);
+  void CompleteMembers(Batch* batch);                          // without the mutex
+  static void CompleteComputed(Request* request, Slab* slab);  // without the mutex
+  void Fail(Request* request, const absl::Status& status, Aftermath* after);
+  void Leave(RequestPart* part, Aftermath* after);
+  void EndWaiting(DeviceState& device, Request* request, const absl::Status& status, Aftermath* after);
   void RemovePending(Batch* batch);
   void Recycle(Batch* batch);
   void Settle(Aftermath* after);  // without the mutex
-  std::int64_t RetryMilliseconds();
 
   const SchedulerOptions options_;
   const Clock* const clock_;

@@ -1,14 +1,42 @@
 // The way out: launches, completions, cancellation, and what ends requests early.
 #include <algorithm>
+#include <array>
 #include <utility>
 
+#include "kernels/core/status_macros.h"
+#include "server/batch/cut.h"
 #include "server/batch/scheduler.h"
 
 namespace kernelwire {
 namespace {
 
-constexpr char kExpired[] = "the deadline passed before the launch";
 constexpr char kCancelled[] = "the client cancelled the request";
+
+CompletedPart OutputsOf(const RequestPart& part, Slab* slab) {
+  CompletedPart completed;
+  completed.slab = slab;
+  for (std::size_t i = 0; i < kMaxOutputs; ++i) {
+    if (part.output_offsets[i] != RequestPart::kAbsent) {
+      completed.data[i] = slab->host() + part.output_offsets[i];
+      completed.bytes[i] = OutputStretch(*part.request, i, part.rows).bytes;
+    }
+  }
+  return completed;
+}
+
+/// Lets the operator have its last word on a request in one part.
+absl::Status Finish(const Request& request, std::array<TensorDesc, kMaxOutputs>* descs, CompletedPart* part) {
+  std::array<FinishedOutput, kMaxOutputs> outputs;
+  for (std::size_t i = 0; i < kMaxOutputs; ++i) {
+    outputs[i] = {part->data[i], (*descs)[i]};
+  }
+  KERNELWIRE_RETURN_IF_ERROR(request.op->finish(request.plan, outputs.data()));
+  for (std::size_t i = 0; i < kMaxOutputs; ++i) {
+    (*descs)[i] = outputs[i].desc;
+    part->bytes[i] = part->data[i] == nullptr ? 0 : outputs[i].desc.ByteSize().value_or(0);
+  }
+  return absl::OkStatus();
+}
 
 }  // namespace
 
@@ -46,70 +74,95 @@ Batch* Scheduler::ReturnLane(Batch* batch, Aftermath* after) {
   const std::lock_guard<std::mutex> lock(mutex_);
   DeviceState& device = devices_[batch->device_];
   device.free_lanes.push_back(batch->lane_);
-  Nanos launched = last_finish_;
-  for (const BatchMember& member : batch->members_) {
-    if (Request* request = member.request) {
-      request->state_ = Request::State::kEnded;
-      request->times_.finished = now;
-      request->times_.copy_in = batch->copy_in;
-      request->times_.kernel = batch->kernel;
-      request->times_.copy_out = batch->copy_out;
-      device.outstanding_bytes -= request->budget_bytes_;
-      launched = std::max(launched, request->times_.launched);
+  for (RequestPart*& part : batch->members_) {
+    if (part != nullptr) {
+      RequestTimes& times = part->request->times_;
+      times.finished = now;
+      times.copy_in += batch->copy_in;
+      times.kernel += batch->kernel;
+      times.copy_out += batch->copy_out;
+      if (!EndComputed(part, after)) {
+        part = nullptr;  // belongs to whoever ends the request's last part
+      }
     }
   }
-  const double sample = static_cast<double>(now - launched) / static_cast<double>(batch->work_bytes_ + 1);
+  const Nanos since = std::max(last_finish_, batch->launched_at_);
+  const double sample = static_cast<double>(now - since) / static_cast<double>(batch->work_bytes_ + 1);
   nanos_per_byte_ += (sample - nanos_per_byte_) / 16.0;
   last_finish_ = now;
   return TakeReady(device, now, after);
+}
+
+/// Whether it was the last of its request, which is then to be completed by the caller.
+bool Scheduler::EndComputed(RequestPart* part, Aftermath* after) {
+  Request* const request = part->request;
+  const Batch& batch = *part->batch;
+  part->state = RequestPart::State::kEnded;
+  if (!batch.status.ok()) {
+    Fail(request, batch.status, after);
+  }
+  if (request->parts_.size() > 1 && request->end_.ok()) {
+    batch.slab_->AddReference();
+    part->computed = batch.slab_;
+  }
+  if (--request->parts_left_ > 0) {
+    return false;
+  }
+  devices_[request->device_].outstanding_bytes -= request->budget_bytes_;
+  return true;
 }
 
 void Scheduler::CompleteMembers(Batch* batch) {
   if (batch_finished_) {
     batch_finished_(*batch);
   }
-  for (const BatchMember& member : batch->members_) {
-    Request* request = member.request;
-    if (request == nullptr) {
-      continue;
+  for (RequestPart* part : batch->members_) {
+    if (part != nullptr) {
+      CompleteComputed(part->request, batch->slab_);
     }
-    Completion completion;
-    completion.status = request->cancelled_ ? absl::CancelledError(kCancelled) : batch->status;
-    for (std::size_t i = 0; completion.status.ok() && i < completion.outputs.size(); ++i) {
-      if (member.output_offsets[i] != BatchMember::kAbsent) {
-        completion.outputs[i].data = batch->slab_->host() + member.output_offsets[i];
-        completion.outputs[i].desc = request->plan.outputs[i].desc;
-      }
-    }
-    if (completion.status.ok() && request->op->finish != nullptr) {
-      completion.status = request->op->finish(request->plan, completion.outputs.data());
-    }
-    completion.slab = completion.status.ok() ? batch->slab_ : nullptr;
-    request->Complete(completion);
   }
   batch->slab_->Release();
   const std::lock_guard<std::mutex> lock(mutex_);
   Recycle(batch);
 }
 
+/// `slab` is that of a request in one part; others hold their own.
+void Scheduler::CompleteComputed(Request* request, Slab* slab) {
+  Completion completion;
+  absl::InlinedVector<CompletedPart, 1> parts;
+  completion.status = request->end_;
+  if (completion.status.ok()) {
+    for (const RequestPart& part : request->parts_) {
+      parts.push_back(OutputsOf(part, part.computed != nullptr ? part.computed : slab));
+    }
+    for (std::size_t i = 0; i < kMaxOutputs; ++i) {
+      completion.outputs[i] = request->plan.outputs[i].wanted ? request->plan.outputs[i].desc : TensorDesc{};
+    }
+    if (parts.size() == 1 && request->op->finish != nullptr) {
+      completion.status = Finish(*request, &completion.outputs, &parts[0]);
+    }
+  }
+  if (completion.status.ok()) {
+    completion.parts = parts;
+  }
+  request->Complete(completion);  // it may be gone now
+  for (const CompletedPart& part : parts) {
+    if (parts.size() > 1) {
+      part.slab->Release();
+    }
+  }
+}
+
 void Scheduler::Cancel(Request* request) {
   Aftermath after;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    switch (request->state_) {
-      case Request::State::kWaiting:
-        EndWaiting(devices_[request->device_], request, absl::CancelledError(kCancelled), &after);
-        break;
-      case Request::State::kStaged:
-        Leave(request, absl::CancelledError(kCancelled), &after);
-        break;
-      case Request::State::kPlaced:   // its thread is copying, and will see the flag
-      case Request::State::kRunning:  // nothing can call a kernel back; the result is dropped
-        request->cancelled_ = true;
-        break;
-      case Request::State::kNew:
-      case Request::State::kEnded:
-        break;
+    if (request->waiting()) {
+      EndWaiting(devices_[request->device_], request, absl::CancelledError(kCancelled), &after);
+    } else if (request->parts_left_ > 0) {
+      // What is being copied ends when its thread sees this, and what runs when it is over: nothing calls a kernel
+      // back.
+      Fail(request, absl::CancelledError(kCancelled), &after);
     }
   }
   Settle(&after);
@@ -136,10 +189,10 @@ void Scheduler::FailDevice(std::size_t index, const absl::Status& status) {
     }
     const std::vector<Batch*> pending = device.pending;
     for (Batch* batch : pending) {
-      const std::vector<BatchMember> members = batch->members_;
-      for (const BatchMember& member : members) {
-        if (member.request != nullptr && member.request->state_ == Request::State::kStaged) {
-          Leave(member.request, status, &after);
+      for (std::size_t i = 0; i < batch->members_.size() && batch->slab_ != nullptr; ++i) {
+        const RequestPart* part = batch->members_[i];
+        if (part != nullptr && part->state == RequestPart::State::kStaged) {
+          Fail(part->request, status, &after);  // recycles the batch when nobody is left
         }
       }
     }
@@ -147,34 +200,47 @@ void Scheduler::FailDevice(std::size_t index, const absl::Status& status) {
   Settle(&after);
 }
 
-void Scheduler::DropExpired(Batch* batch, Nanos now, Aftermath* after) {
-  for (std::size_t i = 0; i < batch->members_.size() && batch->slab_ != nullptr; ++i) {
-    Request* request = batch->members_[i].request;
-    if (request != nullptr && request->state_ == Request::State::kStaged && request->deadline <= now) {
-      Leave(request, absl::DeadlineExceededError(kExpired), after);
+/// Whatever of the request waits for its launch leaves, results that it has are given up; what runs goes on, and what
+/// is being copied is left to its thread.
+void Scheduler::Fail(Request* request, const absl::Status& status, Aftermath* after) {
+  if (request->end_.ok()) {
+    request->end_ = status;
+  }
+  for (RequestPart& part : request->parts_) {
+    if (part.state == RequestPart::State::kStaged) {
+      Leave(&part, after);
+    } else if (part.computed != nullptr) {
+      after->slabs.push_back(std::exchange(part.computed, nullptr));
     }
   }
 }
 
-void Scheduler::Leave(Request* request, absl::Status status, Aftermath* after) {
-  Batch* batch = request->batch_;
-  batch->Remove(request);
-  request->state_ = Request::State::kEnded;
-  devices_[batch->device_].outstanding_bytes -= request->budget_bytes_;
-  after->endings.push_back({request, std::move(status)});
+void Scheduler::Leave(RequestPart* part, Aftermath* after) {
+  Request* const request = part->request;
+  Batch* const batch = part->batch;
+  batch->Remove(part);
+  part->state = RequestPart::State::kEnded;
   if (batch->live_ == 0) {
     RemovePending(batch);
     after->slabs.push_back(batch->slab_);
     Recycle(batch);
   }
+  if (--request->parts_left_ == 0) {
+    devices_[request->device_].outstanding_bytes -= request->budget_bytes_;
+    after->failed.push_back(request);
+  }
 }
 
-void Scheduler::EndWaiting(DeviceState& device, Request* request, absl::Status status, Aftermath* after) {
+void Scheduler::EndWaiting(DeviceState& device, Request* request, const absl::Status& status, Aftermath* after) {
   device.waiting.remove(request);
   --waiting_requests_;
-  request->state_ = Request::State::kEnded;
+  for (RequestPart& part : request->parts_) {
+    part.state = RequestPart::State::kEnded;
+  }
+  request->parts_left_ = 0;
+  request->end_ = status;
   device.outstanding_bytes -= request->budget_bytes_;
-  after->endings.push_back({request, std::move(status)});
+  after->failed.push_back(request);
 }
 
 void Scheduler::RemovePending(Batch* batch) {
@@ -194,21 +260,14 @@ void Scheduler::Settle(Aftermath* after) {
   for (Slab* slab : after->slabs) {
     slab->Release();
   }
-  for (const Ending& ending : after->endings) {
+  for (Request* request : after->failed) {
     Completion completion;
-    completion.status = ending.status;
-    ending.request->Complete(completion);
+    completion.status = request->end_;
+    request->Complete(completion);
   }
   if (after->wake_poller) {
     poll_wanted_();
   }
-}
-
-std::int64_t Scheduler::RetryMilliseconds() {
-  const double nanos = nanos_per_byte_ * static_cast<double>(outstanding_bytes_.load());
-  const auto estimate = static_cast<std::int64_t>(std::clamp(nanos / 1e6, 1.0, 1000.0));
-  jitter_ = jitter_ * 1664525u + 1013904223u;  // callers that were refused together should not return together
-  return estimate + static_cast<std::int64_t>(jitter_ >> 16) % (estimate + 1);
 }
 
 }  // namespace kernelwire

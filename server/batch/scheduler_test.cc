@@ -242,7 +242,7 @@ TEST_F(SchedulerTest, WithoutASlabRequestsWaitAndAreCopiedWhenOneComesBack) {
   FakeRequest* first = Submitted(1, 5000);
   Slab* held = nullptr;
   first->on_complete = [&](const Completion& completion) {
-    held = completion.slab;
+    held = completion.parts[0].slab;
     held->AddReference();  // a slow reader
   };
   FakeRequest* second = Submitted(2, 5000);

@@ -37,7 +37,7 @@ TEST(AllocationTest, ASteadyStreamOfRequestsAllocatesNothing) {
     request.mutable_inputs(1)->mutable_contents()->add_int_contents(i % 100 - 50);
   }
   const grpc::ByteBuffer buffer = testing::OneSlice(request);
-  std::string output(16, 'o');
+  std::vector<std::byte> output(16);
   std::string x(16, '?');
   std::string y(300, '?');
   InferMessage message;
@@ -51,8 +51,13 @@ TEST(AllocationTest, ASteadyStreamOfRequestsAllocatesNothing) {
     EXPECT_TRUE(!steady || allocations == before) << "round " << round << ": " << allocations - before;
 
     Completion completion;
-    completion.outputs[0] = {output.data(), message.plan().outputs[0].desc};
-    completion.outputs[1] = {output.data(), message.plan().outputs[1].desc};
+    CompletedPart part;
+    for (std::size_t i = 0; i < 2; ++i) {
+      completion.outputs[i] = message.plan().outputs[i].desc;
+      part.data[i] = output.data();
+      part.bytes[i] = message.plan().outputs[i].bytes;
+    }
+    completion.parts = {&part, 1};
     before = allocations;
     const grpc::ByteBuffer reply = EncodeInferReply(message, completion);
     EXPECT_TRUE(!steady || allocations - before <= 1) << "round " << round << ": " << allocations - before;

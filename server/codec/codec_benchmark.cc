@@ -83,12 +83,16 @@ void BM_EncodeReply(benchmark::State& state) {
     state.SkipWithError("refused");
   }
   Completion completion;
-  completion.slab = pool.Take(static_cast<std::size_t>(state.range(0)));
-  completion.outputs[0] = {completion.slab->host(), message.plan().outputs[0].desc};
+  CompletedPart part;
+  part.slab = pool.Take(static_cast<std::size_t>(state.range(0)));
+  part.data[0] = part.slab->host();
+  part.bytes[0] = message.plan().outputs[0].bytes;
+  completion.outputs[0] = message.plan().outputs[0].desc;
+  completion.parts = {&part, 1};
   for (auto _ : state) {
     benchmark::DoNotOptimize(EncodeInferReply(message, completion));
   }
-  completion.slab->Release();
+  part.slab->Release();
 }
 BENCHMARK(BM_EncodeReply)->Arg(1 << 10)->Arg(1 << 13)->Arg(1 << 14)->Arg(1 << 20);
 

@@ -209,6 +209,16 @@ absl::Status InferMessage::CopyInput(int index, void* destination) const {
   return absl::OkStatus();
 }
 
+bool InferMessage::all_raw() const {
+  return std::none_of(sources_.begin(), sources_.end(), [](const Source& source) { return source.typed; });
+}
+
+void InferMessage::CopyRaw(int index, std::size_t offset, std::size_t bytes, void* destination) const {
+  SliceReader reader(slices_, sources_[static_cast<std::size_t>(index)].range);
+  reader.Skip(offset);
+  reader.ReadBytes(destination, bytes);
+}
+
 void InferMessage::Clear() {
   // Memory that an ordinary request needs again is kept. Of a large header it is not: the objects made of one take many
   // times its size, and every pooled call would keep them.

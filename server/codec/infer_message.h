@@ -57,6 +57,11 @@ class InferMessage {
   /// type. Does nothing for an absent input. Errors: INVALID_ARGUMENT for a typed value that the type cannot hold.
   absl::Status CopyInput(int index, void* destination) const;
 
+  /// Whether all inputs came as raw bytes, of which any stretch can be copied by itself.
+  bool all_raw() const;
+  /// Copies bytes [offset, offset + bytes) of an input. Requires: all_raw(), and that the input has them.
+  void CopyRaw(int index, std::size_t offset, std::size_t bytes, void* destination) const;
+
   /// Lets go of the slices and forgets the request.
   void Clear();
 

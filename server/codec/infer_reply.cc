@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "absl/container/inlined_vector.h"
 #include "google/protobuf/io/coded_stream.h"
 #include "grpc/slice.h"
 #include "grpcpp/support/slice.h"
@@ -23,6 +24,8 @@ constexpr std::uint8_t kStreamInferResponseTag = 2 << 3 | 2;
 
 /// Tag, length and `bytes` bytes.
 std::size_t FieldBytes(std::size_t bytes) { return 1 + CodedOutputStream::VarintSize64(bytes) + bytes; }
+
+bool StaysInSlab(std::size_t bytes) { return bytes > kCopiedPayloadBytes; }
 
 /// The part of the reply that the generated serializer writes. `DescOf(i)` is the description of output i of the spec.
 /// Reused by each thread, so that its strings are allocated once.
@@ -75,20 +78,20 @@ class ReplySlices {
   void PointTo(void* data, std::size_t bytes, Slab* slab) {
     EndStretch();
     slab->AddReference();
-    slices_[count_++] = grpc::Slice(
+    slices_.emplace_back(
         data, bytes, [](void* held) { static_cast<Slab*>(held)->Release(); }, slab);
   }
 
   grpc::ByteBuffer Finish() {
     EndStretch();
-    return grpc::ByteBuffer(slices_.data(), count_);
+    return grpc::ByteBuffer(slices_.data(), slices_.size());
   }
 
  private:
   void EndStretch() {
     const auto end = static_cast<std::size_t>(at_ - GRPC_SLICE_START_PTR(block_));
     if (end > stretch_begin_) {
-      slices_[count_++] = grpc::Slice(grpc_slice_sub(block_, stretch_begin_, end), grpc::Slice::STEAL_REF);
+      slices_.emplace_back(grpc_slice_sub(block_, stretch_begin_, end), grpc::Slice::STEAL_REF);
       stretch_begin_ = end;
     }
   }
@@ -96,35 +99,37 @@ class ReplySlices {
   grpc_slice block_;
   std::uint8_t* at_;
   std::size_t stretch_begin_ = 0;
-  std::array<grpc::Slice, 2 * kMaxOutputs + 1> slices_;
-  std::size_t count_ = 0;
+  absl::InlinedVector<grpc::Slice, 2 * kMaxOutputs + 1> slices_;
 };
 
 /// The reply by itself, or inside a ModelStreamInferResponse.
 grpc::ByteBuffer Encode(const InferMessage& request, const Completion& completion, bool in_stream) {
   const ModelInferResponse& header =
-      MakeHeader(request, [&](std::size_t index) -> const TensorDesc& { return completion.outputs[index].desc; });
+      MakeHeader(request, [&](std::size_t index) -> const TensorDesc& { return completion.outputs[index]; });
   std::array<std::size_t, kMaxOutputs> payload_bytes{};
   std::size_t total = header.ByteSizeLong();
-  std::size_t in_place = total;
+  std::size_t stays = 0;  // bytes that are not written in place
   for (const std::uint8_t index : request.outputs()) {
-    const std::size_t bytes = completion.outputs[index].desc.ByteSize().value_or(0);
-    payload_bytes[index] = bytes;
-    total += FieldBytes(bytes);
-    in_place += FieldBytes(bytes) - (bytes > kCopiedPayloadBytes ? bytes : 0);
+    for (const CompletedPart& part : completion.parts) {
+      payload_bytes[index] += part.bytes[index];
+      stays += StaysInSlab(part.bytes[index]) ? part.bytes[index] : 0;
+    }
+    total += FieldBytes(payload_bytes[index]);
   }
+  const std::size_t in_place = total - stays;
   ReplySlices reply(in_place + (in_stream ? FieldBytes(total) - total : 0));
   if (in_stream) {
     reply.WriteFieldStart(kStreamInferResponseTag, total);
   }
   reply.WriteHeader(header);
   for (const std::uint8_t index : request.outputs()) {
-    const std::size_t bytes = payload_bytes[index];
-    reply.WriteFieldStart(kRawOutputContentsTag, bytes);
-    if (bytes > kCopiedPayloadBytes) {
-      reply.PointTo(completion.outputs[index].data, bytes, completion.slab);
-    } else {
-      reply.WriteBytes(completion.outputs[index].data, bytes);
+    reply.WriteFieldStart(kRawOutputContentsTag, payload_bytes[index]);
+    for (const CompletedPart& part : completion.parts) {
+      if (StaysInSlab(part.bytes[index])) {
+        reply.PointTo(part.data[index], part.bytes[index], part.slab);
+      } else {
+        reply.WriteBytes(part.data[index], part.bytes[index]);
+      }
     }
   }
   return reply.Finish();

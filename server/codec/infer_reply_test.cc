@@ -1,5 +1,6 @@
 #include "server/codec/infer_reply.h"
 
+#include <array>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -45,12 +46,16 @@ class InferReplyTest : public ::testing::Test {
     const absl::Status bound = message_.Bind(catalog_);
     ASSERT_TRUE(bound.ok()) << bound;
     completion_ = Completion();
-    completion_.slab = slab_;
+    parts_ = {CompletedPart()};
+    completion_.parts = parts_;
+    parts_[0].slab = slab_;
     std::size_t offset = 0;
     for (std::size_t i = 0; i < kMaxOutputs; ++i) {
       const OutputPlan& plan = message_.plan().outputs[i];
       if (plan.wanted) {
-        completion_.outputs[i] = {slab_->host() + offset, plan.desc};
+        completion_.outputs[i] = plan.desc;
+        parts_[0].data[i] = slab_->host() + offset;
+        parts_[0].bytes[i] = plan.bytes;
         offset += plan.bytes;
       }
     }
@@ -68,13 +73,20 @@ class InferReplyTest : public ::testing::Test {
     ASSERT_EQ(reply.raw_output_contents_size(), reply.outputs_size());
     for (int i = 0; i < reply.outputs_size(); ++i) {
       const std::size_t index = message_.outputs()[static_cast<std::size_t>(i)];
-      const FinishedOutput& output = completion_.outputs[index];
+      const TensorDesc& output = completion_.outputs[index];
       EXPECT_EQ(reply.outputs(i).name(), message_.model()->op->spec.outputs[index].name);
-      EXPECT_EQ(reply.outputs(i).datatype(), NameOf(output.desc.dtype));
-      EXPECT_THAT(reply.outputs(i).shape(), ::testing::ElementsAreArray(output.desc.shape));
-      const std::size_t bytes = *output.desc.ByteSize();
-      EXPECT_EQ(reply.raw_output_contents(i), std::string(static_cast<const char*>(output.data), bytes));
+      EXPECT_EQ(reply.outputs(i).datatype(), NameOf(output.dtype));
+      EXPECT_THAT(reply.outputs(i).shape(), ::testing::ElementsAreArray(output.shape));
+      EXPECT_EQ(reply.raw_output_contents(i).size(), *output.ByteSize());
+      const std::vector<std::byte> bytes = CopyOfOutput(completion_, index);
+      EXPECT_EQ(reply.raw_output_contents(i), std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
     }
+  }
+
+  /// The first output turns out smaller than planned.
+  void Shrink(const Shape& shape) {
+    completion_.outputs[0].shape = shape;
+    parts_[0].bytes[0] = *completion_.outputs[0].ByteSize();
   }
 
   void ExpectRoundTrip() {
@@ -95,14 +107,15 @@ class InferReplyTest : public ::testing::Test {
   Slab* const slab_;
   InferMessage message_;
   Completion completion_;
+  std::vector<CompletedPart> parts_;
 };
 
 TEST_F(InferReplyTest, GoldenBytes) {
   Finish({2}, {});
   const float values[2] = {1.0f, -2.0f};
   const std::int32_t count = 2;
-  std::memcpy(completion_.outputs[0].data, values, sizeof(values));
-  std::memcpy(completion_.outputs[1].data, &count, sizeof(count));
+  std::memcpy(parts_[0].data[0], values, sizeof(values));
+  std::memcpy(parts_[0].data[1], &count, sizeof(count));
   const std::string inner =
       "0a 05 70 72 6f 62 65 "           // model_name: "probe"
       "12 01 31 "                       // model_version: "1"
@@ -145,10 +158,10 @@ TEST_F(InferReplyTest, ShapesThatShrankAndScalars) {
   Finish({8, 2}, {"copy"});
   const std::size_t planned = LargestReplyBytes(message_);
   EXPECT_EQ(EncodeInferReply(message_, completion_).Length(), planned);
-  completion_.outputs[0].desc.shape = {3, 2};
+  Shrink({3, 2});
   ExpectRoundTrip();
   EXPECT_EQ(LargestReplyBytes(message_), planned);
-  completion_.outputs[0].desc.shape = {0, 2};
+  Shrink({0, 2});
   ExpectRoundTrip();
   Finish({}, {});
   ExpectRoundTrip();
@@ -160,7 +173,7 @@ TEST_F(InferReplyTest, LargePayloadsStayInTheSlabAndHoldIt) {
   std::vector<grpc::Slice> slices;
   ASSERT_TRUE(reply.Dump(&slices).ok());
   ASSERT_EQ(slices.size(), 3u);  // header; the payload; the second, which is small
-  EXPECT_EQ(static_cast<const void*>(slices[1].begin()), completion_.outputs[0].data);
+  EXPECT_EQ(static_cast<const void*>(slices[1].begin()), parts_[0].data[0]);
 
   // The batch lets go of the slab; the reply still holds it.
   Slab* const other = slab_;
@@ -170,6 +183,34 @@ TEST_F(InferReplyTest, LargePayloadsStayInTheSlabAndHoldIt) {
   reply.Clear();
   EXPECT_EQ(std::string(slices[1].begin(), slices[1].end()).size(), std::size_t{4} << 14);
   slices.clear();
+}
+
+TEST_F(InferReplyTest, ARequestThatWasCutIsAnsweredAsIfItWereNot) {
+  Finish({1 << 14}, {"copy", "count"});
+  const std::string whole = BytesOf(EncodeInferReply(message_, completion_));
+  // Stretches in slabs of their own: two that stay there, and one that is small enough to be copied.
+  const CompletedPart all = parts_[0];
+  SlabPool pool(MakeHostRegion(kSlabBytes), 4096);
+  const std::array<std::size_t, 4> cuts = {0, 20000, all.bytes[0] - 1000, all.bytes[0]};
+  parts_.assign(3, CompletedPart());
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    parts_[i].slab = pool.Take(kSlabBytes / 4);
+    parts_[i].data[0] = parts_[i].slab->host();
+    parts_[i].bytes[0] = cuts[i + 1] - cuts[i];
+    std::memcpy(parts_[i].data[0], all.data[0] + cuts[i], parts_[i].bytes[0]);
+  }
+  parts_[2].data[1] = all.data[1];
+  parts_[2].bytes[1] = all.bytes[1];
+  completion_.parts = parts_;
+  EXPECT_EQ(BytesOf(EncodeInferReply(message_, completion_)), whole);
+  ExpectRoundTrip();
+  grpc::ByteBuffer reply = EncodeInferReply(message_, completion_);
+  for (const CompletedPart& part : parts_) {
+    part.slab->Release();
+  }
+  EXPECT_EQ(pool.used_bytes(), kSlabBytes / 2) << "held by the reply; the slab of the copied stretch is not";
+  reply.Clear();
+  EXPECT_EQ(pool.used_bytes(), 0u);
 }
 
 TEST(InferReplyLifetimeTest, TheLastSliceGivesTheSlabBack) {
@@ -185,12 +226,17 @@ TEST(InferReplyLifetimeTest, TheLastSliceGivesTheSlabBack) {
   ASSERT_TRUE(message.Parse(OneSlice(request)).ok());
   ASSERT_TRUE(message.Bind(catalog).ok());
   Completion completion;
-  completion.slab = pool.Take(std::size_t{1} << 18);
-  ASSERT_NE(completion.slab, nullptr);
-  completion.outputs[0] = {completion.slab->host(), message.plan().outputs[0].desc};
-  completion.outputs[2] = {completion.slab->host() + (1 << 16), message.plan().outputs[2].desc};
+  CompletedPart part;
+  part.slab = pool.Take(std::size_t{1} << 18);
+  ASSERT_NE(part.slab, nullptr);
+  for (const std::size_t i : {std::size_t{0}, std::size_t{2}}) {
+    completion.outputs[i] = message.plan().outputs[i].desc;
+    part.data[i] = part.slab->host() + (i << 15);
+    part.bytes[i] = message.plan().outputs[i].bytes;
+  }
+  completion.parts = {&part, 1};
   grpc::ByteBuffer reply = EncodeStreamReply(message, completion);
-  completion.slab->Release();  // the batch has ended
+  part.slab->Release();  // the batch has ended
   message.Clear();
   EXPECT_GT(pool.used_bytes(), 0u);
   std::vector<grpc::Slice> slices;

@@ -60,26 +60,54 @@ void SlabPool::CutRegion() {
   }
 }
 
-Slab* SlabPool::Take(std::size_t bytes) {
-  if (bytes > largest_ || block_count_ == 0) {
-    return nullptr;
-  }
+std::size_t SlabPool::OrderOf(std::size_t bytes) const {
   std::size_t order = 0;
   while (BlockBytes(order) < bytes) {
     ++order;
   }
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    const std::uint32_t index = TakeBlock(order);
-    if (index == kNone) {
-      return nullptr;
-    }
-    used_.fetch_add(BlockBytes(order), std::memory_order_relaxed);
-    Slab& slab = slabs_[index];
-    slab.bytes_ = BlockBytes(order);
-    slab.references_.store(1, std::memory_order_relaxed);
-    return &slab;
+  return order;
+}
+
+Slab* SlabPool::Take(std::size_t bytes) {
+  if (bytes > largest_ || block_count_ == 0) {
+    return nullptr;
   }
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return TakeSlab(OrderOf(bytes));
+}
+
+std::vector<Slab*> SlabPool::TakeAll(std::size_t bytes, std::size_t count) {
+  std::vector<Slab*> slabs;
+  if (bytes > largest_ || block_count_ == 0) {
+    return slabs;
+  }
+  slabs.reserve(count);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  while (slabs.size() < count) {
+    Slab* const slab = TakeSlab(OrderOf(bytes));
+    if (slab == nullptr) {
+      // Nobody has seen them: nothing has come back, and the listener is not told.
+      for (const Slab* taken : slabs) {
+        used_.fetch_sub(FreeBlock(static_cast<std::uint32_t>(taken - slabs_.get())), std::memory_order_relaxed);
+      }
+      slabs.clear();
+      break;
+    }
+    slabs.push_back(slab);
+  }
+  return slabs;
+}
+
+Slab* SlabPool::TakeSlab(std::size_t order) {
+  const std::uint32_t index = TakeBlock(order);
+  if (index == kNone) {
+    return nullptr;
+  }
+  used_.fetch_add(BlockBytes(order), std::memory_order_relaxed);
+  Slab& slab = slabs_[index];
+  slab.bytes_ = BlockBytes(order);
+  slab.references_.store(1, std::memory_order_relaxed);
+  return &slab;
 }
 
 /// Halves the smallest free block that is large enough, until it is no larger than asked for.

@@ -32,8 +32,9 @@ class StagingRegion {
   std::size_t bytes_ = 0;
 };
 
-/// Ordinary memory, page-aligned, with all its pages from the start, as pinned memory has them: what the server will ever
-/// take shows at its start, and no request waits for a page. Null when the system has not as much, and for 0 bytes.
+/// Ordinary memory, page-aligned, with all its pages from the start, as pinned memory has them: what the server will
+/// ever take shows at its start, and no request waits for a page. Null when the system has not as much, and for 0
+/// bytes.
 std::unique_ptr<StagingRegion> MakeHostRegion(std::size_t bytes);
 
 class SlabPool;
@@ -71,6 +72,12 @@ class SlabPool {
   /// A block of at least `bytes` with one reference, or null when none is free just now (or ever: see `largest`).
   Slab* Take(std::size_t bytes);
 
+  /// `count` such blocks, or none at all: who waits for several holds none meanwhile, so that two who do cannot wait
+  /// for each other.
+  std::vector<Slab*> TakeAll(std::size_t bytes, std::size_t count);
+
+  /// What Take(bytes) gives. Requires: bytes <= largest().
+  std::size_t BlockBytesFor(std::size_t bytes) const { return BlockBytes(OrderOf(bytes)); }
   /// The largest block that this pool can ever give.
   std::size_t largest() const { return largest_; }
   /// What all blocks together hold.
@@ -97,13 +104,15 @@ class SlabPool {
 
   void GiveBack(Slab* slab);
   void CutRegion();
-  // The three below: with mutex_ held.
+  // The five below: with mutex_ held.
+  Slab* TakeSlab(std::size_t order);
   std::uint32_t TakeBlock(std::size_t order);
   std::size_t FreeBlock(std::uint32_t index);
   void Link(std::uint32_t index, std::size_t order);
   void Unlink(std::uint32_t index);
 
   std::size_t BlockBytes(std::size_t order) const { return smallest_ << order; }
+  std::size_t OrderOf(std::size_t bytes) const;
 
   const std::unique_ptr<StagingRegion> region_;
   const std::size_t smallest_;

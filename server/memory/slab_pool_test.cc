@@ -95,6 +95,30 @@ TEST(SlabPoolTest, ExhaustionIsNullAndEndsWithARelease) {
   all->Release();
 }
 
+TEST(SlabPoolTest, SeveralAtOnceOrNone) {
+  const auto pool = MakePool(7 * kBlock);
+  int told = 0;
+  pool->SetReleaseListener([&told] { ++told; });
+  EXPECT_EQ(pool->BlockBytesFor(kBlock + 1), 2 * kBlock);
+  Slab* one = pool->Take(kBlock);
+  EXPECT_TRUE(pool->TakeAll(2 * kBlock, 4).empty());
+  EXPECT_TRUE(pool->TakeAll(8 * kBlock, 1).empty());
+  EXPECT_EQ(pool->used_bytes(), kBlock);
+  EXPECT_EQ(told, 0) << "nothing has come back";
+  const std::vector<Slab*> three = pool->TakeAll(kBlock + 1, 3);
+  ASSERT_EQ(three.size(), 3U);
+  EXPECT_EQ(pool->used_bytes(), pool->total_bytes());
+  for (Slab* slab : three) {
+    EXPECT_EQ(slab->bytes(), 2 * kBlock);
+    slab->Release();
+  }
+  one->Release();
+  EXPECT_EQ(told, 4);
+  Slab* largest = pool->Take(pool->largest());
+  ASSERT_NE(largest, nullptr) << "the blocks did not become one again";
+  largest->Release();
+}
+
 TEST(SlabPoolTest, LargerThanTheRegionIsNullForEver) {
   const auto pool = MakePool(4 * kBlock);
   EXPECT_EQ(pool->largest(), 4 * kBlock);

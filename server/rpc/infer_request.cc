@@ -40,6 +40,7 @@ void InferRequest::FillRequest(Nanos call_deadline) {
   plan = message_.plan();
   plan_request = message_.plan_request();
   priority = message_.priority();
+  may_be_cut = message_.all_raw();  // the values of typed contents can only be found one after the other
   for (int i = 0; i < kMaxInputs; ++i) {
     input_bytes[i] = message_.input_bytes(i);
   }
@@ -57,12 +58,11 @@ void InferRequest::CancelRequest() {
   }
 }
 
-absl::Status InferRequest::CopyInputs(void* const* destinations) {
-  for (int i = 0; i < kMaxInputs; ++i) {
-    if (destinations[i] != nullptr) {
-      KERNELWIRE_RETURN_IF_ERROR(message_.CopyInput(i, destinations[i]));
-    }
+absl::Status InferRequest::CopyInput(int input, std::size_t offset, std::size_t bytes, void* destination) {
+  if (!may_be_cut) {
+    return message_.CopyInput(input, destination);
   }
+  message_.CopyRaw(input, offset, bytes, destination);
   return absl::OkStatus();
 }
 

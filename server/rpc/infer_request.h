@@ -34,7 +34,7 @@ class InferRequest : public Request, private Mail {
   /// Drops the request if it can still be dropped. Harmless at any time between Start and Conclude.
   void CancelRequest();
 
-  absl::Status CopyInputs(void* const* destinations) final;
+  absl::Status CopyInput(int input, std::size_t offset, std::size_t bytes, void* destination) final;
   void Placed() final;
 
  protected:

@@ -105,7 +105,7 @@ class FakeDevice final : public Device {
       const Segment& segment = launch.segments[i];
       const auto* x = static_cast<const unsigned char*>(segment.inputs[0]);
       auto* y = static_cast<unsigned char*>(segment.outputs[0]);
-      for (std::int64_t j = 0; j < segment.extents[0]; ++j) {
+      for (std::int64_t j = 0; j < segment.rows * segment.extents[0]; ++j) {
         y[j] = static_cast<unsigned char>(x[j] + 1);
       }
     }
@@ -122,31 +122,38 @@ class FakeDevice final : public Device {
   std::vector<Batch*> running_;
 };
 
-/// `bytes` bytes of a pattern made from `id`.
+/// `bytes` bytes of a pattern made from `id`, in one row, or in rows of `row_bytes` between which it can be cut.
 class FakeRequest final : public Request {
  public:
-  FakeRequest(std::uint64_t id, std::uint64_t key, std::size_t bytes) : id_(id), bytes_(bytes) {
+  FakeRequest(std::uint64_t id, std::uint64_t key, std::size_t bytes, std::size_t row_bytes = 0)
+      : id_(id), bytes_(bytes) {
     op = &AddOne();
     plan.key.Append(key);
-    plan.rows = 1;
-    plan.extents[0] = static_cast<std::int64_t>(bytes);
+    plan.rows = row_bytes == 0 ? 1 : static_cast<std::int64_t>(bytes / row_bytes);
+    plan.extents[0] = static_cast<std::int64_t>(bytes) / plan.rows;
+    plan.input_row_bytes[0] = plan.outputs[0].row_bytes = static_cast<std::int64_t>(row_bytes);
     plan.work_bytes = static_cast<std::int64_t>(2 * bytes);
     const TensorDesc desc{DataType::kUint8, Shape{static_cast<std::int64_t>(bytes)}};
-    plan.outputs[0] = {true, desc, bytes};
+    plan.outputs[0].wanted = true;
+    plan.outputs[0].desc = desc;
+    plan.outputs[0].bytes = bytes;
     plan_request.inputs[0] = desc;
     input_bytes[0] = bytes;
   }
 
-  absl::Status CopyInputs(void* const* destinations) override {
-    EXPECT_EQ(copies_++, 0) << "copied twice";
+  absl::Status CopyInput(int /*input*/, std::size_t offset, std::size_t bytes, void* destination) override {
+    EXPECT_FALSE(completed()) << "copied after the end";
+    EXPECT_EQ(offset, copied_) << "copied twice, or out of order";
+    copied_ += bytes;
+    ++copies;
     if (on_copy) {
       on_copy();
     }
-    auto* x = static_cast<unsigned char*>(destinations[0]);
-    for (std::size_t i = 0; i < bytes_; ++i) {
-      x[i] = Pattern(i);
+    auto* x = static_cast<unsigned char*>(destination);
+    for (std::size_t i = 0; i < bytes; ++i) {
+      x[i] = Pattern(offset + i);
     }
-    return copy_status;
+    return copies < failing_copy ? absl::OkStatus() : copy_status;
   }
 
   void Placed() override {
@@ -159,15 +166,16 @@ class FakeRequest final : public Request {
     EXPECT_EQ(completions_.fetch_add(1), 0) << "request " << id_ << " completed twice";
     status = completion.status;
     if (status.ok()) {
-      const auto* y = static_cast<const unsigned char*>(completion.outputs[0].data);
-      for (std::size_t i = 0; i < bytes_; ++i) {
-        if (y[i] != static_cast<unsigned char>(Pattern(i) + 1)) {
+      const std::vector<std::byte> y = CopyOfOutput(completion, 0);
+      EXPECT_EQ(y.size(), bytes_);
+      for (std::size_t i = 0; i < y.size(); ++i) {
+        if (y[i] != static_cast<std::byte>(Pattern(i) + 1)) {
           ADD_FAILURE() << "request " << id_ << " got somebody else's bytes at " << i;
           break;
         }
       }
     } else {
-      EXPECT_EQ(completion.slab, nullptr);
+      EXPECT_TRUE(completion.parts.empty());
     }
     if (on_complete) {
       on_complete(completion);
@@ -178,6 +186,8 @@ class FakeRequest final : public Request {
 
   absl::Status status = absl::UnknownError("not completed");
   absl::Status copy_status;
+  int failing_copy = 1;  // the first copy that ends with copy_status
+  int copies = 0;
   std::function<void()> on_copy;
   std::function<void()> on_placed;
   std::function<void(const Completion&)> on_complete;
@@ -187,7 +197,7 @@ class FakeRequest final : public Request {
 
   const std::uint64_t id_;
   const std::size_t bytes_;
-  int copies_ = 0;
+  std::size_t copied_ = 0;
   std::atomic<int> completions_{0};
 };
 

@@ -83,11 +83,9 @@ class BlockingRequest final : public Request {
     return std::move(outputs_);
   }
 
-  absl::Status CopyInputs(void* const* destinations) override {
-    for (std::size_t i = 0; i < inputs_.size(); ++i) {
-      if (destinations[i] != nullptr && !inputs_[i].bytes.empty()) {
-        std::memcpy(destinations[i], inputs_[i].bytes.data(), inputs_[i].bytes.size());
-      }
+  absl::Status CopyInput(int input, std::size_t offset, std::size_t bytes, void* destination) override {
+    if (bytes > 0) {
+      std::memcpy(destination, inputs_[static_cast<std::size_t>(input)].bytes.data() + offset, bytes);
     }
     return absl::OkStatus();
   }
@@ -101,10 +99,8 @@ class BlockingRequest final : public Request {
   void Complete(const Completion& completion) override {
     const std::lock_guard<std::mutex> lock(mutex_);
     status_ = completion.status;
-    for (const FinishedOutput& output : completion.outputs) {
-      const auto* data = static_cast<const std::byte*>(output.data);
-      const std::size_t bytes = data == nullptr ? 0 : output.desc.ByteSize().value();
-      outputs_.push_back({output.desc, std::vector<std::byte>(data, data + bytes)});
+    for (std::size_t i = 0; i < completion.outputs.size(); ++i) {
+      outputs_.push_back({completion.outputs[i], CopyOfOutput(completion, i)});
     }
     done_ = true;
     changed_.notify_all();
