@@ -66,8 +66,9 @@ KERNELWIRE_HOST_DEVICE inline Corners ToCorners(Coding coding, float a, float b,
 
 KERNELWIRE_HOST_DEVICE inline float Area(const Corners& box) { return Mul(Sub(box.x2, box.x1), Sub(box.y2, box.y1)); }
 
-/// Shares nothing with any box: min(x2) - max(x1) is never positive.
+/// A box that shares nothing with any other: min(x2) - max(x1) is never positive.
 KERNELWIRE_HOST_DEVICE inline Corners Nowhere() { return {Infinity(), Infinity(), -Infinity(), -Infinity()}; }
+KERNELWIRE_HOST_DEVICE inline void MakeNowhere(Corners* box) { *box = Nowhere(); }
 
 /// Whether a box is not Nowhere(), for boxes as ForSuppression gives them.
 KERNELWIRE_HOST_DEVICE inline bool IsActive(const Corners& box) { return box.x2 > box.x1; }

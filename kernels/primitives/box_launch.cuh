@@ -48,21 +48,25 @@ class BoxLauncher {
       Add(&SmallImagesKernel<P>, kSortTile, sizeof(SmallShared<typename P::Box>), 1);
     }
     if (some_large) {
-      const bool has_groups = P::Rules(arguments_.params).has_groups;
-      AddSort(&SortByScoreKernel<P>, slots, false);
-      if (has_groups) {
-        AddSort(&SortByGroupKernel<P>, slots, true);
-      }
+      AddRanking(slots);
       Add(&SuppressKernel<P>, kSuppressThreads, sizeof(SuppressShared<typename P::Box>), Pieces(slots, kTile));
       Add(&WriteKeptKernel<P>, kSortTile, 0, Pieces(slots, kSortTile));
     }
   }
 
+  /// Ranks the boxes by score, brings those of a group together, and loads them in this order.
+  void AddRanking(std::int64_t slots) {
+    AddSort(&SortByScoreKernel<P>, slots, false);
+    if (P::Rules(arguments_.params).has_groups) {
+      AddSort(&SortByGroupKernel<P>, slots, true);
+    }
+  }
+
+  static std::int64_t Pieces(std::int64_t slots, std::int64_t length) { return (slots + length - 1) / length; }
+
   cudaError_t error() const { return error_; }
 
  private:
-  static std::int64_t Pieces(std::int64_t slots, std::int64_t length) { return (slots + length - 1) / length; }
-
   void AddSort(void (*tiles)(BoxArguments<typename P::Params>), std::int64_t slots, bool by_group) {
     Add(tiles, kSortTile, 0, Pieces(slots, kSortTile));
     for (int pass = 0; pass < MergePasses(slots); ++pass) {

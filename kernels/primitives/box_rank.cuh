@@ -14,6 +14,7 @@
 //
 //   Params, Box                       what a launch has in common; a box as suppression reads it
 //   kCollects                         whether Header::found is known before the sort (else the sort counts)
+//   kAlone                            slots up to which one block does an image alone
 //   Find(segment, row) -> BoxImage    the place of an image, by its row of the launch
 //   KeyOf(params, image, slot)        DescendingKey(score) << 32 | box, kNoKey for a slot that takes no part
 //   GroupOf(params, image, box)       what may suppress each other has equal groups
@@ -73,7 +74,7 @@ __device__ inline BoxImage FindImage(const BoxArguments<typename P::Params>& arg
 /// Whether one block does the image alone (box_small.cuh), in which case the other kernels leave it out.
 template <typename P>
 __device__ inline bool IsSmall(const BoxImage& image) {
-  return image.slots <= kSortTile || (P::kCollects && image.space.header()->found <= kSortTile);
+  return image.slots <= P::kAlone || (P::kCollects && image.space.header()->found <= P::kAlone);
 }
 
 /// The buffer that holds the sort by score after `pass` passes, and that by group; the ranking stays where it ended.

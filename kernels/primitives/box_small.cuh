@@ -76,7 +76,7 @@ class SmallSuppressor {
       rank_ = static_cast<int>(static_cast<std::uint32_t>(grouped) % kSortTile);
       FindGroup(static_cast<std::uint32_t>(grouped >> 32));
     }
-    box_ = active_ ? P::BoxOf(params_, image_, Id()) : Box(Nowhere());
+    box_ = active_ ? P::BoxOf(params_, image_, Id()) : NowhereOf<Box>();
     area_ = Area(box_);
   }
 
@@ -117,7 +117,7 @@ class SmallSuppressor {
     MarkGroups(size);
     const int row = thread_ % kTile;
     const int first = row < size ? FirstOfGroup(shared_.starts, row) : 0;
-    const Box mine = row < size ? shared_.tile.boxes[row] : Box(Nowhere());
+    const Box mine = row < size ? shared_.tile.boxes[row] : NowhereOf<Box>();
     FindOverlaps(mine, Area(mine), first, row, shared_.tile, rules_.iou_threshold, shared_.resolve.before);
     __syncthreads();
     Resolve(size);

@@ -116,7 +116,7 @@ class TileSuppressor {
     in_range_ = position() < candidates_;
     bool starts = position() == 0;
     rank_ = static_cast<std::uint32_t>(position());
-    mine_ = Nowhere();
+    mine_ = NowhereOf<Box>();
     if (in_range_) {
       if (rules_.has_groups) {
         const std::uint64_t key = grouped_[position()];
@@ -285,10 +285,10 @@ class TileSuppressor {
   __device__ void FindOverlapsWithPrevious(bool chained, std::int64_t group) {
     if (leads_) {
       const std::int64_t other = (tile_ - 1) * kTile + thread_;
-      shared_.rivals.Set(thread_, other >= group ? boxes_[other] : Box(Nowhere()));
+      shared_.rivals.Set(thread_, other >= group ? boxes_[other] : NowhereOf<Box>());
     }
     __syncthreads();
-    FindOverlaps(chained ? mine_ : Box(Nowhere()), area_, 0, kTile, shared_.rivals, rules_.iou_threshold,
+    FindOverlaps(chained ? mine_ : NowhereOf<Box>(), area_, 0, kTile, shared_.rivals, rules_.iou_threshold,
                  shared_.with_previous);
     __syncthreads();
   }

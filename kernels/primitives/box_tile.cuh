@@ -11,6 +11,13 @@
 
 namespace kernelwire::box {
 
+template <typename Box>
+__device__ inline Box NowhereOf() {
+  Box box;
+  MakeNowhere(&box);
+  return box;
+}
+
 /// Boxes with their areas, so that these are computed once.
 template <typename Box>
 struct BoxTile {

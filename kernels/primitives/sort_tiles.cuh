@@ -60,10 +60,10 @@ __device__ inline int LowerBound(const std::uint64_t* run, int count, std::uint6
   return low;
 }
 
-/// Passes that make one run of `slots` keys, sorted in tiles. Also called by the host.
+/// Passes that make one run of `slots` keys, sorted in tiles; at least one. Also called by the host.
 __host__ __device__ inline int MergePasses(std::int64_t slots) {
-  int passes = 0;
-  for (std::int64_t run = kSortTile; run < slots; run *= kFanIn) {
+  int passes = 1;
+  for (std::int64_t run = std::int64_t{kSortTile} * kFanIn; run < slots; run *= kFanIn) {
     ++passes;
   }
   return passes;

@@ -23,6 +23,7 @@ struct Policy {
   using Params = detection::Params;
   using Box = box::Corners;
   static constexpr bool kCollects = true;
+  static constexpr std::int64_t kAlone = box::kSortTile;
 
   __host__ __device__ static box::SuppressionRules Rules(const Params& params) {
     const bool by_class = CountsByClass(params);

@@ -7,6 +7,9 @@
 #include <limits>
 
 #include "kernels/core/dtype.h"
+#include "kernels/primitives/box_geometry.h"
+#include "kernels/primitives/box_workspace.h"
+#include "kernels/primitives/rotated_box.h"
 
 namespace kernelwire::nms {
 
@@ -18,16 +21,10 @@ enum Output : int { kIndices, kCount, kKeptScores };
 enum Extent : int {
   kBoxesPerImage,
   kColumns,         // of `indices` and `scores` as planned: the most boxes that an image can keep
-  kWorkspaceBytes,  // of one image: see WorkspaceLayout
+  kWorkspaceBytes,  // of one image: see WorkspaceBytesOfImage
 };
 
-/// How the four numbers of a box are read. Whatever the coding, a box becomes two corners in f32 first.
-enum class BoxCoding : std::uint8_t {
-  kXyxy,    // near corner, far corner
-  kYxyx,    // any two opposite corners, y first
-  kXywh,    // near corner, size
-  kCxcywh,  // centre, size
-};
+enum class SoftNms : std::uint8_t { kNone, kLinear, kGaussian };
 
 /// Stands for "no limit": no image has more boxes.
 inline constexpr std::int32_t kNoLimit = std::numeric_limits<std::int32_t>::max();
@@ -37,10 +34,14 @@ struct Params {
   DataType boxes;
   DataType scores;
   DataType classes;  // kInvalid: one class
-  BoxCoding coding;
+  box::Coding coding;
+  SoftNms soft;
+  bool rotated;  // five numbers a box: centre, size, angle
+  bool degrees;
   bool has_score_threshold;
   float score_threshold;  // a box stays out unless its score is strictly greater
   float iou_threshold;    // within [0, 1]; a box goes when its IoU with a kept one is strictly greater
+  float sigma;            // of the gaussian
   std::int32_t top_k;
   std::int32_t max_output;
   std::int32_t max_per_class;
@@ -51,18 +52,36 @@ struct Params {
 inline constexpr std::int64_t kNoIndex = -1;
 inline constexpr float kNoScore = std::numeric_limits<float>::quiet_NaN();
 
-/// Scratch on the device of one image: a header and then, for its boxes rounded up to whole tiles, the arrays below in
-/// this order. Linear in the number of boxes: 29 bytes each, 16 a tile, and 256.
-struct WorkspaceLayout {
-  static constexpr int kTile = 256;           // boxes that one block resolves at a time
-  static constexpr int kHeaderBytes = 256;    // counters; keeps the arrays aligned
-  static constexpr int kKeptBytes = 16;       // a box: corners of kept boxes; before that, a sort buffer of 8 bytes
-  static constexpr int kKeyBytes = 8;         // a box: the other sort buffer
-  static constexpr int kOrderBytes = 4;       // a box: index of the box of each rank
-  static constexpr int kFlagBytes = 1;        // a box: whether the box of a rank was kept
-  static constexpr int kTileStateBytes = 16;  // a tile: its published state (8), its kept boxes (4), and 4 unused
-  static constexpr int kBytesPerTile = kTile * (kKeptBytes + kKeyBytes + kOrderBytes + kFlagBytes) + kTileStateBytes;
-};
+/// Numbers of a box.
+KERNELWIRE_HOST_DEVICE inline int NumbersOfBox(const Params& params) { return params.rotated ? 5 : 4; }
+
+/// Scratch on the device of one image: that of ranking and suppression, and with soft-NMS behind it two keys a box.
+/// What one block does alone, it does in shared memory.
+KERNELWIRE_HOST_DEVICE inline std::int64_t BoxBytes(const Params& params) {
+  return static_cast<std::int64_t>(params.rotated ? sizeof(box::RotatedBox) : sizeof(box::Corners));
+}
+inline std::int64_t WorkspaceBytesOfImage(std::int64_t boxes, const Params& params) {
+  if (params.soft == SoftNms::kNone) {
+    return boxes <= box::kSortTile ? 0 : box::Workspace::Bytes(boxes, BoxBytes(params));
+  }
+  const std::int64_t padded = box::Workspace::Padded(boxes);
+  constexpr std::int64_t kKeys = 2;
+  return boxes == 0 ? 0
+                    : box::Workspace{nullptr, padded, BoxBytes(params)}.End() +
+                          kKeys * padded * static_cast<std::int64_t>(sizeof(std::uint64_t));
+}
+
+/// A score after soft-NMS has chosen a box of IoU `iou` with its own. Only positive scores decay, so that no score
+/// ever rises.
+KERNELWIRE_HOST_DEVICE inline float Decayed(const Params& params, float score, float iou) {
+  float weight = 1.0f;
+  if (params.soft == SoftNms::kGaussian) {
+    weight = box::Exponential(-box::Div(box::Mul(iou, iou), params.sigma));
+  } else if (iou > params.iou_threshold) {
+    weight = box::Sub(1.0f, iou);
+  }
+  return !(score > 0.0f) ? score : weight > 0.0f ? box::Mul(score, weight) : 0.0f;
+}
 
 }  // namespace kernelwire::nms
 

@@ -5,12 +5,12 @@
 #include <cstdint>
 #include <iterator>
 #include <limits>
-#include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "kernels/ops/nms/nms_oracle.h"
+#include "kernels/ops/nms/nms_scenes.h"
 #include "kernels/testing/case.h"
 #include "kernels/testing/generators.h"
 
@@ -19,108 +19,17 @@ namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInf = std::numeric_limits<double>::infinity();
+using nms::Chain;
+using nms::Clustered;
 using nms::kBoxes;
 using nms::kClasses;
 using nms::kCounts;
 using nms::kScores;
-
-/// Boxes with scores and perhaps classes, before they become tensors.
-struct Scene {
-  std::vector<double> boxes;  // four a box
-  std::vector<double> scores;
-  std::vector<double> classes;
-
-  void Add(std::vector<double> box, double score) {
-    boxes.insert(boxes.end(), box.begin(), box.end());
-    scores.push_back(score);
-  }
-  void Add(std::vector<double> box, double score, double class_id) {
-    Add(std::move(box), score);
-    classes.push_back(class_id);
-  }
-};
-
-/// Uniform in [0, 1), the same on every machine (the standard's distributions are not).
-class Dice {
- public:
-  explicit Dice(std::uint64_t seed) : bits_(seed) {}
-  double Roll() { return static_cast<double>(bits_() >> 11) * 0x1p-53; }
-
- private:
-  std::mt19937_64 bits_;
-};
-
-/// Boxes of sides up to `size` over a square of `extent`; all classes alike if `classes` is 0.
-Scene Scattered(int boxes, double extent, double size, int classes, std::uint64_t seed) {
-  Dice dice(seed);
-  Scene scene;
-  for (int i = 0; i < boxes; ++i) {
-    const double x = dice.Roll() * extent;
-    const double y = dice.Roll() * extent;
-    scene.Add({x, y, x + dice.Roll() * size, y + dice.Roll() * size}, dice.Roll());
-    if (classes > 0) {
-      scene.classes.push_back(std::floor(dice.Roll() * classes));
-    }
-  }
-  return scene;
-}
-
-/// As a detector gives them: `objects` places, around each of which boxes crowd.
-Scene Clustered(int boxes, int objects, int classes, std::uint64_t seed) {
-  Dice dice(seed);
-  Scene scene;
-  for (int i = 0; i < boxes; ++i) {
-    const double object = std::floor(dice.Roll() * objects);
-    const double x = 37.0 * std::fmod(object * 7.0, 31.0) + dice.Roll() * 12.0;
-    const double y = 41.0 * std::fmod(object * 11.0, 29.0) + dice.Roll() * 12.0;
-    scene.Add({x, y, x + 30.0 + dice.Roll() * 10.0, y + 30.0 + dice.Roll() * 10.0}, dice.Roll());
-    if (classes > 0) {
-      scene.classes.push_back(std::fmod(object, classes));
-    }
-  }
-  return scene;
-}
-
-/// Each box overlaps the next by 7/13 and the one after that by 4/16, so that every other one is kept: the longest
-/// chain of decisions there can be. `step` is the score's.
-Scene Chain(int boxes, double step) {
-  Scene scene;
-  for (int i = 0; i < boxes; ++i) {
-    scene.Add({3.0 * i, 0, 3.0 * i + 10, 10}, step * i);
-  }
-  return scene;
-}
-
-/// The boxes of a scene, corners x1 y1 x2 y2, written in another coding.
-Scene Recoded(Scene scene, const std::string& coding) {
-  for (std::size_t i = 0; i < scene.boxes.size(); i += 4) {
-    double* const box = &scene.boxes[i];
-    const double x1 = box[0], y1 = box[1], x2 = box[2], y2 = box[3];
-    if (coding == "yxyx") {
-      std::swap(box[0], box[1]);
-      std::swap(box[2], box[3]);
-    } else if (coding == "xywh") {
-      box[2] = x2 - x1;
-      box[3] = y2 - y1;
-    } else if (coding == "cxcywh") {
-      const double recoded[] = {(x1 + x2) / 2, (y1 + y2) / 2, x2 - x1, y2 - y1};
-      std::copy(recoded, recoded + 4, box);
-    }
-  }
-  return scene;
-}
-
-/// Far corners before near ones in x, in y and in both, beside proper boxes in the same places.
-Scene Reversed() {
-  Scene scene;
-  for (int i = 0; i < 12; ++i) {
-    const int place = i / 4;  // four boxes in each
-    const double at = 4.0 * place;
-    const double x1 = at, x2 = at + 20, y1 = 0, y2 = 20;
-    scene.Add({(i & 1) != 0 ? x2 : x1, (i & 2) != 0 ? y2 : y1, (i & 1) != 0 ? x1 : x2, (i & 2) != 0 ? y1 : y2}, 12 - i);
-  }
-  return scene;
-}
+using nms::Recoded;
+using nms::Reversed;
+using nms::Scattered;
+using nms::Scene;
+using nms::Turned;
 
 struct Types {
   DataType boxes = DataType::kFp32;
@@ -314,6 +223,70 @@ void AddImages(std::vector<OperatorCase>* cases) {
   cases->back().wanted_outputs = 4;
 }
 
+OperatorCase MakeRotated(const std::string& name, const Scene& scene, AttributeList attributes = {}, Types types = {}) {
+  Scene flat = scene;
+  flat.boxes.resize(4 * scene.scores.size());  // replaced below
+  OperatorCase made = MakeCase("rotated_" + name, flat, std::move(attributes), types);
+  made.inputs[kBoxes] = FromDoubles(types.boxes, {static_cast<std::int64_t>(scene.scores.size()), 5}, scene.boxes);
+  made.attributes.emplace_back("rotated", true);
+  return made;
+}
+
+void AddRotated(std::vector<OperatorCase>* cases) {
+  cases->push_back(MakeRotated("degrees", Turned(400, 40, 0, 720, 16)));
+  cases->push_back(MakeRotated("classes", Turned(700, 60, 5, 360, 17), {{"iou_threshold", 0.3}}));
+  cases->push_back(MakeRotated("radians", Turned(300, 25, 0, 6, 18), {{"angle_unit", std::string("radians")}}));
+  cases->push_back(MakeRotated("FP16", Turned(300, 25, 2, 180, 19), {}, {DataType::kFp16, DataType::kFp16}));
+  cases->push_back(MakeRotated("merged", Turned(2500, 300, 3, 360, 20)));
+  Scene turns;  // the same box turned by quarters, and twice its own: only its quarter turns differ, IoU 1/3
+  for (int i = 0; i < 24; ++i) {
+    turns.boxes.insert(turns.boxes.end(), {10.0 * (i / 8), 0, 8, 4, 90.0 * (i % 8) - 270});
+    turns.scores.push_back(24 - i);
+  }
+  cases->push_back(MakeRotated("quarter_turns", turns));
+  cases->push_back(MakeRotated("quarter_turns_low", turns, {{"iou_threshold", 0.25}}));
+  Scene special = Turned(200, 15, 0, 360, 21);
+  const double values[] = {kNan, kInf, -kInf, 0.0, -5.0, 3e38, 1e-40};
+  for (std::size_t i = 0; i < 70; ++i) {
+    special.boxes[5 * (2 * i) + i % 5] = values[i % std::size(values)];
+  }
+  for (std::size_t i = 0; i < special.scores.size(); ++i) {
+    if (std::abs(special.boxes[5 * i + 4]) > 1e30) {
+      special.boxes[5 * i + 4] = kInf;  // an angle whose turns no type can hold
+    }
+  }
+  cases->push_back(MakeRotated("special", special));
+  cases->push_back(MakeRotated("none", Scene()));
+}
+
+void AddSoft(std::vector<OperatorCase>* cases) {
+  for (const std::string kind : {"linear", "gaussian"}) {
+    const auto with = [&](AttributeList attributes) {
+      attributes.emplace_back("soft_nms", kind);
+      return attributes;
+    };
+    cases->push_back(MakeCase("soft_" + kind, Clustered(200, 25, 0, 22), with({})));
+    cases->push_back(
+        MakeCase("soft_" + kind + "_classes", Clustered(500, 60, 7, 23), with({{"score_threshold", 0.05}})));
+    cases->push_back(MakeCase("soft_" + kind + "_limits", Clustered(400, 30, 4, 24),
+                              with({{"top_k", std::int64_t{300}},
+                                    {"max_per_class", std::int64_t{11}},
+                                    {"max_output", std::int64_t{30}},
+                                    {"iou_threshold", 0.3}})));
+    cases->push_back(MakeCase("soft_" + kind + "_merged", Clustered(1500, 400, 40, 25), with({{"sigma", 0.25}})));
+    Scene scores = Clustered(90, 6, 0, 26);  // scores that do not decay, and identical boxes
+    const double values[] = {-1.0, 0.0, -0.0, kInf, -kInf, kNan, 0.5};
+    for (std::size_t i = 0; i < 60; ++i) {
+      scores.scores[i] = values[i % std::size(values)];
+      std::copy_n(scores.boxes.begin(), 4, scores.boxes.begin() + static_cast<std::ptrdiff_t>(4 * i));
+    }
+    cases->push_back(MakeCase("soft_" + kind + "_special", scores, with({})));
+    cases->push_back(MakeImages("soft_" + kind + "_images", Clustered(300, 40, 3, 27), 3, {100, 0, 40}, with({})));
+    cases->push_back(MakeImages("soft_" + kind + "_empty", Scene(), 2, {}, with({})));
+    cases->push_back(MakeRotated("soft_" + kind, Turned(150, 30, 2, 360, 28), with({})));
+  }
+}
+
 }  // namespace
 
 OperatorCases NmsCases() {
@@ -325,6 +298,8 @@ OperatorCases NmsCases() {
   AddCodings(&all.cases);
   AddEdges(&all.cases);
   AddImages(&all.cases);
+  AddRotated(&all.cases);
+  AddSoft(&all.cases);
   return all;
 }
 

@@ -1,74 +1,59 @@
-// Launches the kernels of nms over a batch: see nms_kernel.cuh for their order.
+// Launches the kernels of nms over a batch.
 #include <algorithm>
 #include <cstdint>
 
 #include "kernels/core/launch.h"
-#include "kernels/device/launch.cuh"
 #include "kernels/ops/nms/nms_kernel.cuh"
-#include "kernels/ops/nms/nms_output.cuh"
-#include "kernels/ops/nms/nms_rank.cuh"
+#include "kernels/ops/nms/nms_soft.cuh"
+#include "kernels/primitives/box_launch.cuh"
 
 namespace kernelwire {
 namespace {
 
 using namespace nms;  // this file is the launching half of that code
 
-/// The blocks that share an image: as many as its tiles, as long as the whole launch stays near what fills a large GPU
-/// a few times over. With many images there is one each, which then walks over the tiles. No result depends on it.
-std::int64_t BlocksPerImage(std::int64_t largest, std::int64_t boxes_per_block, std::int64_t images) {
-  constexpr std::int64_t kEnoughBlocks = 4096;
-  const std::int64_t tiles = (largest + boxes_per_block - 1) / boxes_per_block;
-  return std::clamp<std::int64_t>(tiles, 1, std::max<std::int64_t>(1, kEnoughBlocks / images));
-}
-
-std::int64_t LargestImage(const Launch& launch) {
+/// The sizes of a launch's images.
+struct ImageSizes {
   std::int64_t largest = 0;
-  for (int i = 0; i < launch.segment_count; ++i) {
-    largest = std::max(largest, launch.segments[i].extents[kBoxesPerImage]);
+  bool some_small = false;
+
+  explicit ImageSizes(const Launch& launch) {
+    for (int i = 0; i < launch.segment_count; ++i) {
+      const Segment& segment = launch.segments[i];
+      if (segment.rows > 0) {
+        largest = std::max(largest, segment.extents[kBoxesPerImage]);
+        some_small = some_small || segment.extents[kBoxesPerImage] <= box::kSortTile;
+      }
+    }
   }
-  return largest;
+};
+
+template <typename Box>
+int LaunchHard(const Launch& launch, const Params& params, CUstream_st* stream) {
+  const ImageSizes sizes(launch);
+  box::BoxLauncher<Policy<Box>> launcher(launch, params, stream);
+  launcher.AddSuppression(sizes.largest, sizes.some_small, sizes.largest > box::kSortTile);
+  return launcher.error();
 }
 
-/// Enqueues kernels until one fails.
-class Sequence {
- public:
-  Sequence(const Launch& launch, cudaStream_t stream)
-      : images_(launch.total_rows), largest_(LargestImage(launch)), stream_(stream) {
-    arguments_.segments = launch.device_segments;
-    arguments_.segment_count = launch.segment_count;
-    arguments_.params = launch.plan->Params<Params>();
+template <typename Box>
+int LaunchSoft(const Launch& launch, const Params& params, CUstream_st* stream) {
+  const std::int64_t largest = ImageSizes(launch).largest;
+  box::BoxLauncher<SoftPolicy<Box>> first(launch, params, stream);
+  if (largest > 0) {
+    first.AddRanking(largest);
+    first.Add(&DecayKernel<SoftPolicy<Box>>, kDecayThreads, 0, first.Pieces(largest, kDecayThreads));
   }
-
-  template <typename... Parameters, typename... Values>
-  void Add(void (*kernel)(KernelArguments, Parameters...), int boxes_per_block, Values... values) {
-    if (error_ != cudaSuccess) {
-      return;
-    }
-    const std::int64_t blocks = BlocksPerImage(largest_, boxes_per_block, images_);
-    arguments_.blocks_per_image = static_cast<int>(blocks);
-    LaunchShape shape;
-    shape.blocks = images_ * blocks;
-    shape.threads = kThreads;
-    error_ = LaunchKernel(kernel, shape, stream_, arguments_, values...);
+  if (first.error() != cudaSuccess) {
+    return first.error();
   }
-
-  void AddMerges(bool behind_ranking) {
-    for (int pass = 0; pass < MergePasses(largest_); ++pass) {
-      Add(&MergeRunsKernel, kSortTile, pass, behind_ranking);
-    }
+  box::BoxLauncher<ChosenPolicy<Box>> second(launch, params, stream);
+  if (largest > 0) {
+    second.AddRanking(largest);
   }
-
-  bool has_boxes() const { return largest_ > 0; }
-  bool has_classes() const { return arguments_.params.classes != DataType::kInvalid; }
-  cudaError_t error() const { return error_; }
-
- private:
-  std::int64_t images_;
-  std::int64_t largest_;
-  cudaStream_t stream_;
-  KernelArguments arguments_{};
-  cudaError_t error_ = cudaSuccess;
-};
+  second.Add(&WriteRankedKernel<ChosenPolicy<Box>>, box::kSortTile, 0, second.Pieces(largest, box::kSortTile));
+  return second.error();
+}
 
 }  // namespace
 
@@ -76,19 +61,13 @@ int LaunchNmsCuda(const Launch& launch, CUstream_st* stream) {
   if (launch.total_rows == 0) {
     return cudaSuccess;
   }
-  Sequence sequence(launch, stream);
-  if (sequence.has_boxes()) {
-    sequence.Add(&RankTilesKernel, kSortTile);
-    sequence.AddMerges(/*behind_ranking=*/true);
-    sequence.Add(&OrderTilesKernel, kSortTile);
-    if (sequence.has_classes()) {
-      sequence.AddMerges(/*behind_ranking=*/false);
-    }
-    sequence.Add(&SuppressKernel, kTile);
-    sequence.Add(&CountKeptKernel, kTile);
+  const Params params = launch.plan->Params<Params>();
+  if (params.soft != SoftNms::kNone) {
+    return params.rotated ? LaunchSoft<box::RotatedBox>(launch, params, stream)
+                          : LaunchSoft<box::Corners>(launch, params, stream);
   }
-  sequence.Add(&WriteKeptKernel, kTile);
-  return sequence.error();
+  return params.rotated ? LaunchHard<box::RotatedBox>(launch, params, stream)
+                        : LaunchHard<box::Corners>(launch, params, stream);
 }
 
 }  // namespace kernelwire

@@ -16,6 +16,7 @@
 #include <variant>
 #include <vector>
 
+#include "kernels/ops/nms/nms_rotated_oracle.h"
 #include "kernels/testing/case.h"
 #include "kernels/testing/generators.h"
 
@@ -44,15 +45,17 @@ inline Corners ToCorners(const std::string& coding, float a, float b, float c, f
 
 inline float AreaOf(const Corners& box) { return (box.x2 - box.x1) * (box.y2 - box.y1); }
 
-inline bool Suppresses(const Corners& kept, const Corners& box, float threshold) {
+/// The IoU as the contract defines it; 0 for boxes that take no part.
+inline float IouOf(const Corners& kept, const Corners& box) {
   if (!kept.comparable || !box.comparable) {
-    return false;
+    return 0.0f;
   }
   const float width = std::max(0.0f, std::min(kept.x2, box.x2) - std::max(kept.x1, box.x1));
   const float height = std::max(0.0f, std::min(kept.y2, box.y2) - std::max(kept.y1, box.y1));
   const float shared = width * height;
   const float united = (AreaOf(kept) + AreaOf(box)) - shared;
-  return shared / united > threshold;  // false for NaN
+  const float iou = shared / united;
+  return std::isnan(iou) ? 0.0f : iou;
 }
 
 struct Options {
@@ -63,6 +66,10 @@ struct Options {
   std::int64_t top_k = std::numeric_limits<std::int64_t>::max();
   std::int64_t max_output = top_k;
   std::int64_t max_per_class = top_k;
+  std::string soft = "none";
+  double sigma = 0.5;
+  bool rotated = false;
+  bool radians = false;
 };
 
 inline Options ReadOptions(const OperatorCase& test_case) {
@@ -76,6 +83,14 @@ inline Options ReadOptions(const OperatorCase& test_case) {
     } else if (name == "score_threshold") {
       options.has_score_threshold = true;
       options.score_threshold = number();
+    } else if (name == "soft_nms") {
+      options.soft = std::get<std::string>(value);
+    } else if (name == "sigma") {
+      options.sigma = std::get<double>(value);
+    } else if (name == "rotated") {
+      options.rotated = std::get<bool>(value);
+    } else if (name == "angle_unit") {
+      options.radians = std::get<std::string>(value) == "radians";
     } else {
       (name == "top_k"        ? options.top_k
        : name == "max_output" ? options.max_output
@@ -85,41 +100,109 @@ inline Options ReadOptions(const OperatorCase& test_case) {
   return options;
 }
 
-/// One image: `boxes` four numbers each; `classes` empty for one class. Returns the kept indices in score order.
-inline std::vector<std::int64_t> Greedy(const Options& options, const std::vector<double>& boxes,
-                                        const std::vector<double>& scores, const std::vector<double>& classes) {
-  const auto score = [&](std::size_t i) { return static_cast<float>(scores[i]); };
-  std::vector<std::size_t> order;
-  for (std::size_t i = 0; i < scores.size(); ++i) {
-    if (!std::isnan(score(i)) && (!options.has_score_threshold || score(i) > options.score_threshold)) {
-      order.push_back(i);
+struct Kept {
+  std::int64_t index;
+  double score;
+};
+
+/// The boxes of one image, and what two of them share.
+class Boxes {
+ public:
+  Boxes(const Options& options, const std::vector<double>& numbers) {
+    const std::size_t width = options.rotated ? 5 : 4;
+    for (std::size_t i = 0; i < numbers.size(); i += width) {
+      const auto number = [&](std::size_t k) { return static_cast<float>(numbers[i + k]); };
+      if (options.rotated) {
+        quads_.push_back(QuadOf(&numbers[i], options.radians));
+      } else {
+        corners_.push_back(ToCorners(options.coding, number(0), number(1), number(2), number(3)));
+      }
     }
   }
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t i, std::size_t j) { return score(i) > score(j); });
-  order.resize(std::min(order.size(), static_cast<std::size_t>(options.top_k)));
+  double Iou(std::size_t a, std::size_t b) const {
+    return quads_.empty() ? static_cast<double>(IouOf(corners_[a], corners_[b])) : RotatedIou(quads_[a], quads_[b]);
+  }
 
-  std::vector<std::int64_t> kept;
-  std::map<double, std::vector<Corners>> kept_of_class;
-  for (const std::size_t i : order) {
-    std::vector<Corners>& rivals = kept_of_class[classes.empty() ? 0.0 : classes[i]];
-    const auto coordinate = [&](std::size_t k) { return static_cast<float>(boxes[4 * i + k]); };
-    const Corners box = ToCorners(options.coding, coordinate(0), coordinate(1), coordinate(2), coordinate(3));
-    const bool suppressed = std::any_of(rivals.begin(), rivals.end(), [&](const Corners& rival) {
-      return Suppresses(rival, box, options.iou_threshold);
-    });
-    if (suppressed || static_cast<std::int64_t>(rivals.size()) >= options.max_per_class ||
-        static_cast<std::int64_t>(kept.size()) >= options.max_output) {
-      continue;
+ private:
+  std::vector<Corners> corners_;
+  std::vector<Quad> quads_;
+};
+
+/// The candidates of one image in score order, at most top_k.
+inline std::vector<Kept> Ranked(const Options& options, const std::vector<double>& scores) {
+  std::vector<Kept> order;
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    const auto score = static_cast<float>(scores[i]);
+    if (!std::isnan(score) && (!options.has_score_threshold || score > options.score_threshold)) {
+      order.push_back({static_cast<std::int64_t>(i), scores[i]});
     }
-    rivals.push_back(box);
-    kept.push_back(static_cast<std::int64_t>(i));
+  }
+  std::stable_sort(order.begin(), order.end(), [](const Kept& a, const Kept& b) { return a.score > b.score; });
+  order.resize(std::min(order.size(), static_cast<std::size_t>(options.top_k)));
+  return order;
+}
+
+/// One image: four or five numbers a box; `classes` empty for one class. Returns what is kept, in score order.
+inline std::vector<Kept> Greedy(const Options& options, const std::vector<double>& numbers,
+                                const std::vector<double>& scores, const std::vector<double>& classes) {
+  const Boxes boxes(options, numbers);
+  const auto threshold = static_cast<double>(options.iou_threshold);
+  std::vector<Kept> kept;
+  std::map<double, std::vector<std::size_t>> kept_of_class;
+  for (const Kept& candidate : Ranked(options, scores)) {
+    const auto i = static_cast<std::size_t>(candidate.index);
+    std::vector<std::size_t>& rivals = kept_of_class[classes.empty() ? 0.0 : classes[i]];
+    const bool suppressed =
+        std::any_of(rivals.begin(), rivals.end(), [&](std::size_t rival) { return boxes.Iou(rival, i) > threshold; });
+    if (!suppressed && static_cast<std::int64_t>(rivals.size()) < options.max_per_class &&
+        static_cast<std::int64_t>(kept.size()) < options.max_output) {
+      rivals.push_back(i);
+      kept.push_back(candidate);
+    }
+  }
+  return kept;
+}
+
+/// Soft-NMS (Bodla et al., 2017): choose the best, lower the others of its class, again. Scores are f32, each step
+/// rounded, but for the gaussian's exponential.
+inline std::vector<Kept> Decay(const Options& options, const std::vector<double>& numbers,
+                               const std::vector<double>& scores, const std::vector<double>& classes) {
+  const Boxes boxes(options, numbers);
+  std::vector<Kept> left = Ranked(options, scores);
+  std::vector<Kept> kept;
+  std::map<double, std::int64_t> count_of_class;
+  const auto class_of = [&](std::int64_t i) { return classes.empty() ? 0.0 : classes[static_cast<std::size_t>(i)]; };
+  while (!left.empty() && static_cast<std::int64_t>(kept.size()) < options.max_output) {
+    const auto better = [](const Kept& a, const Kept& b) {
+      return a.score != b.score ? a.score > b.score : a.index < b.index;
+    };
+    const auto best = std::min_element(left.begin(), left.end(), better);
+    const Kept chosen = *best;
+    left.erase(best);
+    if (options.has_score_threshold && !(chosen.score > static_cast<double>(options.score_threshold))) {
+      break;
+    }
+    if (count_of_class[class_of(chosen.index)]++ >= options.max_per_class) {
+      continue;  // gone, and lowers nobody
+    }
+    kept.push_back(chosen);
+    for (Kept& other : left) {
+      if (class_of(other.index) == class_of(chosen.index) && other.score > 0) {
+        const auto iou = static_cast<float>(
+            boxes.Iou(static_cast<std::size_t>(chosen.index), static_cast<std::size_t>(other.index)));
+        const float weight = options.soft == "gaussian"
+                                 ? static_cast<float>(std::exp(-static_cast<double>(iou * iou) / options.sigma))
+                             : iou > options.iou_threshold ? 1.0f - iou
+                                                           : 1.0f;
+        other.score = weight > 0 ? static_cast<double>(static_cast<float>(other.score) * weight) : 0.0;
+      }
+    }
   }
   return kept;
 }
 
 inline std::vector<ExpectedOutput> MakeExpected(std::uint32_t wanted, bool has_images,
-                                                const std::vector<std::vector<std::int64_t>>& kept,
-                                                const std::vector<double>& scores, std::int64_t boxes) {
+                                                const std::vector<std::vector<Kept>>& kept) {
   std::size_t most = 0;
   for (const auto& of_image : kept) {
     most = std::max(most, of_image.size());
@@ -134,11 +217,9 @@ inline std::vector<ExpectedOutput> MakeExpected(std::uint32_t wanted, bool has_i
   for (std::size_t image = 0; image < kept.size(); ++image) {
     outputs[1].values.push_back(static_cast<double>(kept[image].size()));
     for (std::size_t column = 0; column < most; ++column) {
-      const bool padding = column >= kept[image].size();
-      const std::int64_t index = padding ? -1 : kept[image][column];
-      const auto at = static_cast<std::size_t>(static_cast<std::int64_t>(image) * boxes + index);
-      outputs[0].values.push_back(static_cast<double>(index));
-      outputs[2].values.push_back(padding ? 0.0 : scores[at]);
+      const Kept entry = column < kept[image].size() ? kept[image][column] : Kept{-1, 0.0};
+      outputs[0].values.push_back(static_cast<double>(entry.index));
+      outputs[2].values.push_back(entry.score);
     }
   }
   for (std::size_t i = 0; i < outputs.size(); ++i) {
@@ -162,15 +243,22 @@ inline std::vector<ExpectedOutput> Oracle(const OperatorCase& test_case) {
   const auto slice = [](const std::vector<double>& all, std::int64_t begin, std::int64_t count) {
     return all.empty() ? all : std::vector<double>(all.begin() + begin, all.begin() + begin + count);
   };
-  std::vector<std::vector<std::int64_t>> kept;
+  std::vector<std::vector<Kept>> kept;
+  const std::int64_t width = options.rotated ? 5 : 4;
   for (std::int64_t image = 0; image < images; ++image) {
     const std::int64_t first = image * boxes;
     const std::int64_t real =
         counts.empty() ? boxes : static_cast<std::int64_t>(counts[static_cast<std::size_t>(image)]);
-    kept.push_back(Greedy(options, slice(read(kBoxes), 4 * first, 4 * real), slice(scores, first, real),
-                          slice(read(kClasses), first, real)));
+    kept.push_back((options.soft == "none" ? Greedy : Decay)(options, slice(read(kBoxes), width * first, width * real),
+                                                             slice(scores, first, real),
+                                                             slice(read(kClasses), first, real)));
   }
-  return MakeExpected(test_case.wanted_outputs, has_images, kept, scores, boxes);
+  std::vector<ExpectedOutput> outputs = MakeExpected(test_case.wanted_outputs, has_images, kept);
+  if (options.soft == "gaussian" || (options.soft != "none" && options.rotated)) {
+    outputs[2].agreement = Agreement::kRounded;
+    outputs[2].row_width = std::max<std::int64_t>(1, outputs[2].desc.shape[outputs[2].desc.shape.rank() - 1]);
+  }
+  return outputs;
 }
 
 }  // namespace kernelwire::testing::nms

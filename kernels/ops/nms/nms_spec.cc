@@ -1,5 +1,4 @@
 // What nms takes and promises, the planning of a request, and the shapes that are known only after the run.
-// Longer than most specs: three forms of input, data-dependent output shapes, and values that must be checked.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -13,6 +12,7 @@
 #include "kernels/core/operator.h"
 #include "kernels/core/status_macros.h"
 #include "kernels/ops/nms/nms.h"
+#include "kernels/ops/nms/nms_description.h"
 
 namespace kernelwire {
 
@@ -20,81 +20,14 @@ absl::Status RunNmsHost(const Launch& launch, ParallelExecutor& threads);  // nm
 
 namespace {
 
-using nms::BoxCoding;
-
 /// Boxes an image, and images: positions within an image are 32-bit numbers on every device, with room to spare.
 constexpr std::int64_t kMostPerAxis = std::int64_t{1} << 30;
 
-OperatorSpec MakeSpec() {
-  OperatorSpec spec;
-  spec.name = "nms";
-  spec.summary = "Exact greedy non-maximum suppression, by class and by image.";
-  spec.formula = "in score order, keep a box unless IoU(box, a kept box of its class) > iou_threshold";
-  const DataTypeSet class_types(DataType::kInt32, DataType::kInt64);
-  const DataTypeSet counts_type(DataType::kInt32);
-  const DataTypeSet indices_type(DataType::kInt64);
-  const DataTypeSet scores_type(DataType::kFp32);
-  spec.inputs = {
-      {"boxes", kFloats16And32, DataType::kFp32, {-1}, false, "[n,4] or [images,n,4], read as box_coding says."},
-      {"scores",
-       kFloats16And32,
-       DataType::kFp32,
-       {-1},
-       false,
-       "[n] or [images,n]; of another type than boxes if wished."},
-      {"classes",
-       class_types,
-       DataType::kInt32,
-       {-1},
-       true,
-       "Shape of scores, within -2^31 to 2^31-1; absent: one class."},
-      {"counts",
-       counts_type,
-       DataType::kInt32,
-       {-1},
-       true,
-       "[images]: how many boxes of each image are real; absent: all."},
-  };
-  spec.outputs = {
-      {"indices",
-       indices_type,
-       DataType::kInt64,
-       {-1},
-       false,
-       "Kept boxes in score order: [kept], or [images,most kept] padded with -1."},
-      {"count", counts_type, DataType::kInt32, {-1}, false, "How many boxes were kept: [1], or [images]."},
-      {"scores",
-       scores_type,
-       DataType::kFp32,
-       {-1},
-       false,
-       "Scores of the kept boxes: shape of indices, padded with 0."},
-  };
-  AttributeSpec iou{"iou_threshold", AttributeKind::kDouble, "A box goes if its IoU with a kept one is greater.",
-                    "0.5"};
-  iou.min = 0.0;
-  iou.max = 1.0;
-  AttributeSpec score{"score_threshold", AttributeKind::kDouble, "Only boxes of a greater score take part.", "none"};
-  AttributeSpec top_k{"top_k", AttributeKind::kInt, "Candidates of an image, by score, before suppression.", "none"};
-  AttributeSpec most{"max_output", AttributeKind::kInt, "Kept boxes of an image, by score.", "none"};
-  AttributeSpec per_class{"max_per_class", AttributeKind::kInt, "Kept boxes of a class in an image, by score.", "none"};
-  top_k.min = most.min = per_class.min = 1;
-  AttributeSpec coding{"box_coding", AttributeKind::kEnum, "What the four numbers of a box are.", "xyxy"};
-  coding.choices = {"xyxy", "yxyx", "xywh", "cxcywh"};
-  spec.attributes = {iou, score, top_k, most, per_class, coding};
-  spec.promises = {
-      "Equals the sequential greedy algorithm index for index, on every device and in every batch.",
-      "Boxes of equal score are taken in the order of their indices.",
-      "IoU is computed in FP32 with every operation rounded by itself, and compared as strictly greater.",
-  };
-  return spec;
-}
-
-BoxCoding CodingFromName(const std::string& name) {
-  return name == "yxyx"     ? BoxCoding::kYxyx
-         : name == "xywh"   ? BoxCoding::kXywh
-         : name == "cxcywh" ? BoxCoding::kCxcywh
-                            : BoxCoding::kXyxy;
+box::Coding CodingFromName(const std::string& name) {
+  return name == "yxyx"     ? box::Coding::kYxyx
+         : name == "xywh"   ? box::Coding::kXywh
+         : name == "cxcywh" ? box::Coding::kCxcywh
+                            : box::Coding::kXyxy;
 }
 
 std::int32_t Limit(const Attributes& attributes, const char* name) {
@@ -109,6 +42,14 @@ nms::Params MakeParams(const PlanRequest& request) {
   params.scores = request.inputs[nms::kScores]->dtype;
   params.classes = request.inputs[nms::kClasses] ? request.inputs[nms::kClasses]->dtype : DataType::kInvalid;
   params.coding = CodingFromName(attributes.GetString("box_coding").value_or("xyxy"));
+  const std::string soft = attributes.GetString("soft_nms").value_or("none");
+  params.soft = soft == "linear"     ? nms::SoftNms::kLinear
+                : soft == "gaussian" ? nms::SoftNms::kGaussian
+                                     : nms::SoftNms::kNone;
+  params.sigma =
+      params.soft == nms::SoftNms::kGaussian ? static_cast<float>(attributes.GetDouble("sigma").value_or(0.5)) : 0.5f;
+  params.rotated = attributes.GetBool("rotated").value_or(false);
+  params.degrees = attributes.GetString("angle_unit").value_or("degrees") == "degrees";
   params.has_score_threshold = attributes.GetDouble("score_threshold").has_value();
   params.score_threshold = static_cast<float>(attributes.GetDouble("score_threshold").value_or(0.0));
   params.iou_threshold = static_cast<float>(attributes.GetDouble("iou_threshold").value_or(0.5));
@@ -121,9 +62,11 @@ nms::Params MakeParams(const PlanRequest& request) {
 void AppendToKey(const nms::Params& params, BatchKey* key) {
   const auto byte = [](auto value, int position) { return static_cast<std::uint64_t>(value) << (8 * position); };
   key->Append(byte(params.boxes, 0) | byte(params.scores, 1) | byte(params.classes, 2) | byte(params.coding, 3) |
-              byte(params.has_score_threshold, 4));
+              byte(params.has_score_threshold, 4) | byte(params.soft, 5) | byte(params.rotated, 6) |
+              byte(params.rotated && params.degrees, 7));
   key->AppendDouble(static_cast<double>(params.iou_threshold));
   key->AppendDouble(static_cast<double>(params.score_threshold));
+  key->AppendDouble(static_cast<double>(params.sigma));
   key->Append(static_cast<std::uint64_t>(params.top_k));
   key->Append(static_cast<std::uint64_t>(params.max_output));
   key->Append(static_cast<std::uint64_t>(params.max_per_class));
@@ -137,10 +80,17 @@ absl::Status ExpectShape(const char* input, const Shape& actual, const Shape& ex
                                                  meaning, "), got ", actual.ToString()));
 }
 
-absl::Status CheckBoxes(const Shape& boxes) {
-  if ((boxes.rank() != 2 && boxes.rank() != 3) || boxes[boxes.rank() - 1] != 4) {
+absl::Status CheckBoxes(const PlanRequest& request) {
+  const Shape& boxes = request.inputs[nms::kBoxes]->shape;
+  const bool rotated = request.attributes->GetBool("rotated").value_or(false);
+  if (const auto coding = request.attributes->GetString("box_coding"); rotated && coding) {
     return absl::InvalidArgumentError(
-        absl::StrCat("input 'boxes': expected shape [n,4] or [images,n,4], got ", boxes.ToString()));
+        absl::StrCat("attribute 'box_coding': expected none beside 'rotated', got '", *coding, "'"));
+  }
+  const int numbers = rotated ? 5 : 4;
+  if ((boxes.rank() != 2 && boxes.rank() != 3) || boxes[boxes.rank() - 1] != numbers) {
+    return absl::InvalidArgumentError(absl::StrCat("input 'boxes': expected shape [n,", numbers, "] or [images,n,",
+                                                   numbers, "], got ", boxes.ToString()));
   }
   for (int axis = 0; axis + 1 < boxes.rank(); ++axis) {
     if (boxes[axis] > kMostPerAxis) {
@@ -153,7 +103,7 @@ absl::Status CheckBoxes(const Shape& boxes) {
 
 absl::Status CheckShapes(const PlanRequest& request) {
   const Shape& boxes = request.inputs[nms::kBoxes]->shape;
-  KERNELWIRE_RETURN_IF_ERROR(CheckBoxes(boxes));
+  KERNELWIRE_RETURN_IF_ERROR(CheckBoxes(request));
   Shape per_box;
   for (int axis = 0; axis + 1 < boxes.rank(); ++axis) {
     per_box.Append(boxes[axis]);
@@ -211,11 +161,7 @@ absl::StatusOr<Plan> PlanNms(const PlanRequest& request) {
   PlanOutputs(request, images, columns, &plan);
   // Images without boxes have a count to write, and nothing else.
   plan.rows = boxes > 0 || plan.outputs[nms::kCount].wanted ? images : 0;
-  using Layout = nms::WorkspaceLayout;
-  const std::int64_t tiles = (boxes + Layout::kTile - 1) / Layout::kTile;
-  // Whole tiles need not be whole multiples of 256 bytes.
-  const std::int64_t image_bytes =
-      boxes == 0 ? 0 : (Layout::kHeaderBytes + tiles * Layout::kBytesPerTile + 255) / 256 * 256;
+  const std::int64_t image_bytes = nms::WorkspaceBytesOfImage(boxes, params);
   const auto workspace = CheckedMultiply(images, image_bytes);
   if (!workspace) {
     return absl::InvalidArgumentError(
@@ -316,45 +262,16 @@ absl::Status FinishNms(const Plan& plan, FinishedOutput* outputs) {
   return absl::OkStatus();
 }
 
-template <typename T>
-KnownAnswer::Tensor TensorOf(DataType dtype, const Shape& shape, const std::vector<T>& values) {
-  KnownAnswer::Tensor tensor;
-  tensor.desc = {dtype, shape};
-  tensor.bytes.resize(values.size() * sizeof(T));
-  std::memcpy(tensor.bytes.data(), values.data(), tensor.bytes.size());
-  return tensor;
-}
-
-/// Five boxes: the second overlaps the first by 81/119 and goes; the third does as well but is of another class; the
-/// fourth shares half of its area with the first (IoU 1/3); the fifth is below the score threshold.
-KnownAnswer NmsKnownAnswer() {
-  KnownAnswer answer;
-  answer.inputs = {
-      TensorOf<float>(DataType::kFp32, {5, 4},
-                      {0, 0, 10, 10, 1, 1, 11, 11, 1, 1, 11, 11, 5, 0, 15, 10, 40, 40, 50, 50}),
-      TensorOf<float>(DataType::kFp32, {5}, {0.75f, 0.5f, 0.875f, 0.625f, 0.125f}),
-      TensorOf<std::int32_t>(DataType::kInt32, {5}, {3, 3, -1, 3, 3}),
-      KnownAnswer::Tensor{},
-  };
-  answer.attributes = {{"iou_threshold", 0.5}, {"score_threshold", 0.25}};
-  answer.outputs = {
-      TensorOf<std::int64_t>(DataType::kInt64, {3}, {2, 0, 3}),
-      TensorOf<std::int32_t>(DataType::kInt32, {1}, {3}),
-      TensorOf<float>(DataType::kFp32, {3}, {0.875f, 0.75f, 0.625f}),
-  };
-  return answer;
-}
-
 }  // namespace
 
 Operator MakeNms() {
   Operator op;
-  op.spec = MakeSpec();
+  op.spec = nms::MakeSpec();
   op.plan = &PlanNms;
   op.check_inputs = &CheckNmsInputs;
   op.run_host = &RunNmsHost;
   op.finish = &FinishNms;
-  op.known_answer = &NmsKnownAnswer;
+  op.known_answer = &nms::MakeKnownAnswer;
   return op;
 }
 

@@ -1,4 +1,4 @@
-// What is particular to nms: real detections, large inputs, the rounding of the IoU, and what is refused and how.
+// What is particular to nms: real detections, large inputs, the rounding of the IoU, soft-NMS, rotated boxes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/ops/nms/nms_test_case.h"
 #include "kernels/registry.h"
 #include "kernels/testing/device_runner.h"
 #include "kernels/testing/generators.h"
@@ -24,14 +25,13 @@ namespace kernelwire {
 namespace {
 
 using testing::AllDeviceRunners;
-using ::testing::AllOf;
 using testing::DeviceRunner;
 using ::testing::ElementsAre;
 using testing::ExpectedOutput;
 using testing::FromDoubles;
-using ::testing::HasSubstr;
 using testing::HostTensor;
 using testing::OperatorCase;
+using testing::nms::MakeCase;
 
 const Operator& Nms() { return *FindOperator("nms"); }
 
@@ -61,21 +61,6 @@ void ExpectOracle(const OperatorCase& test_case) {
     ASSERT_TRUE(outputs.ok()) << outputs.status();
     ExpectOutputs(*runner, test_case, *outputs);
   }
-}
-
-/// A case without images. `classes` may be empty.
-OperatorCase MakeCase(const std::string& name, const std::vector<double>& boxes, const std::vector<double>& scores,
-                      const std::vector<double>& classes) {
-  const auto count = static_cast<std::int64_t>(scores.size());
-  OperatorCase made;
-  made.name = name;
-  made.inputs.resize(4);
-  made.inputs[0] = FromDoubles(DataType::kFp32, {count, 4}, boxes);
-  made.inputs[1] = FromDoubles(DataType::kFp32, {count}, scores);
-  if (!classes.empty()) {
-    made.inputs[2] = FromDoubles(DataType::kInt64, {count}, classes);
-  }
-  return made;
 }
 
 nlohmann::json ReadData(const std::string& file) {
@@ -238,128 +223,61 @@ TEST(NmsTest, EachOperationOfTheIouIsRoundedByItself) {
   }
 }
 
-// ---- planning, checking, sharing --------------------------------------------------------------------------
+// ---- soft-NMS and rotated boxes ---------------------------------------------------------------------------
 
-PlanRequest Request(const Shape& boxes, const Shape& scores) {
-  PlanRequest request;
-  request.inputs[0] = TensorDesc{DataType::kFp32, boxes};
-  request.inputs[1] = TensorDesc{DataType::kFp32, scores};
-  return request;
+/// The boxes of the small example that mmcv's tests hold soft-NMS to, with iou_threshold 0.3, sigma 0.5, least score
+/// 0.01.
+OperatorCase SoftExample(const std::string& kind) {
+  OperatorCase test_case =
+      MakeCase("mmcv_soft", {6, 3, 8, 7, 3, 6, 9, 11, 3, 7, 10, 12, 1, 4, 13, 7}, {0.6f, 0.9f, 0.7f, 0.2f}, {});
+  test_case.attributes = {{"soft_nms", kind}, {"iou_threshold", 0.3}, {"sigma", 0.5}, {"score_threshold", 0.01}};
+  return test_case;
 }
 
-std::string PlanError(const PlanRequest& request) {
-  const auto plan = PlanRequestFor(Nms(), request);
-  EXPECT_EQ(plan.status().code(), absl::StatusCode::kInvalidArgument);
-  return std::string(plan.status().message());
-}
-
-TEST(NmsTest, RefusesShapesThatDoNotFit) {
-  EXPECT_EQ(PlanError(Request({3}, {3})), "input 'boxes': expected shape [n,4] or [images,n,4], got [3]");
-  EXPECT_EQ(PlanError(Request({3, 5}, {3})), "input 'boxes': expected shape [n,4] or [images,n,4], got [3,5]");
-  EXPECT_EQ(PlanError(Request({1, 1, 3, 4}, {3})),
-            "input 'boxes': expected shape [n,4] or [images,n,4], got [1,1,3,4]");
-  EXPECT_EQ(PlanError(Request({3, 4}, {4})),
-            "input 'scores': expected shape [3] (one score for each of the boxes), got [4]");
-  EXPECT_EQ(PlanError(Request({2, 3, 4}, {6})),
-            "input 'scores': expected shape [2,3] (one score for each of the boxes), got [6]");
-  EXPECT_THAT(PlanError(Request({std::int64_t{1} << 31, 4}, {std::int64_t{1} << 31})),
-              AllOf(HasSubstr("input 'boxes': expected at most 1073741824"), HasSubstr("[2147483648,4]")));
-  PlanRequest classes = Request({3, 4}, {3});
-  classes.inputs[2] = TensorDesc{DataType::kInt32, {3, 1}};
-  EXPECT_EQ(PlanError(classes), "input 'classes': expected shape [3] (one class for each of the boxes), got [3,1]");
-  classes.inputs[2] = TensorDesc{DataType::kFp32, {3}};
-  EXPECT_EQ(PlanError(classes), "input 'classes': expected INT32 or INT64, got FP32");
-  PlanRequest counts = Request({2, 3, 4}, {2, 3});
-  counts.inputs[3] = TensorDesc{DataType::kInt32, {3}};
-  EXPECT_EQ(PlanError(counts), "input 'counts': expected shape [2] (one count for each of the images), got [3]");
-  counts = Request({3, 4}, {3});
-  counts.inputs[3] = TensorDesc{DataType::kInt32, {1}};
-  EXPECT_EQ(PlanError(counts),
-            "input 'counts': expected only beside boxes of shape [images,n,4], got boxes of shape [3,4]");
-}
-
-TEST(NmsTest, RefusesAttributesOutOfRange) {
-  const auto error = [](const std::string& name, AttributeValue value) {
-    return Attributes::Parse(Nms().spec.attributes, {{name, std::move(value)}}).status();
-  };
-  for (const std::string name : {"top_k", "max_output", "max_per_class"}) {
-    for (const std::int64_t value : {std::int64_t{0}, std::int64_t{-1}}) {
-      EXPECT_EQ(error(name, value).code(), absl::StatusCode::kInvalidArgument);
-      EXPECT_THAT(std::string(error(name, value).message()), HasSubstr("'" + name + "'"));
+void ExpectKept(const OperatorCase& test_case, const std::vector<double>& indices, const std::vector<double>& scores) {
+  for (DeviceRunner* const runner : AllDeviceRunners()) {
+    const auto outputs = runner->Run(Nms(), test_case);
+    ASSERT_TRUE(outputs.ok()) << outputs.status();
+    EXPECT_EQ(ToDoubles((*outputs)[0]), indices) << runner->name();
+    const std::vector<double> found = ToDoubles((*outputs)[2]);
+    ASSERT_EQ(found.size(), scores.size());
+    for (std::size_t i = 0; i < scores.size(); ++i) {
+      EXPECT_NEAR(found[i], scores[i], 1e-6) << runner->name() << ", " << i;
     }
   }
-  EXPECT_THAT(std::string(error("iou_threshold", 1.5).message()), HasSubstr("'iou_threshold'"));
-  EXPECT_THAT(std::string(error("iou_threshold", -0.5).message()), HasSubstr("'iou_threshold'"));
-  EXPECT_THAT(std::string(error("score_threshold", std::nan("")).message()), HasSubstr("'score_threshold'"));
-  EXPECT_THAT(std::string(error("box_coding", std::string("corners")).message()),
-              HasSubstr("xyxy, yxyx, xywh, cxcywh"));
 }
 
-/// The error of a request whose values are wrong.
-std::string CheckError(const OperatorCase& test_case) {
-  const auto outputs = AllDeviceRunners().front()->Run(Nms(), test_case);
-  EXPECT_EQ(outputs.status().code(), absl::StatusCode::kInvalidArgument);
-  return std::string(outputs.status().message());
+TEST(NmsTest, SoftNmsGivesWhatMmcvGives) {
+  ExpectKept(SoftExample("linear"), {1, 0, 2, 3}, {0.9, 0.6, 0.29024392, 0.2});
+  ExpectKept(SoftExample("gaussian"), {1, 0, 2, 3}, {0.9, 0.59630775, 0.35275510, 0.18650459});
+  ExpectKept(SoftExample("none"), {1, 0, 3}, {0.9, 0.6, 0.2});
 }
 
-TEST(NmsTest, RefusesValuesThatDoNotFit) {
-  OperatorCase test_case =
-      MakeCase("values", std::vector<double>(24), std::vector<double>(6), {0, 0, 0, 0, 2147483648, 0});
-  EXPECT_EQ(CheckError(test_case), "input 'classes': expected -2147483648 to 2147483647, got 2147483648 at [4]");
-  test_case.inputs[0].desc.shape = {2, 3, 4};
-  test_case.inputs[1].desc.shape = test_case.inputs[2].desc.shape = {2, 3};
-  EXPECT_EQ(CheckError(test_case), "input 'classes': expected -2147483648 to 2147483647, got 2147483648 at [1,1]");
-  test_case.inputs[3] = FromDoubles(DataType::kInt32, {2}, {3, 4});
-  EXPECT_EQ(CheckError(test_case), "input 'counts': expected 0 to 3 (the boxes of an image), got 4 at [1]");
-  test_case.inputs[3] = FromDoubles(DataType::kInt32, {2}, {-1, 0});
-  EXPECT_EQ(CheckError(test_case), "input 'counts': expected 0 to 3 (the boxes of an image), got -1 at [0]");
-  test_case.inputs[3] = FromDoubles(DataType::kInt32, {2}, {3, 1});  // what is wrong lies in the padding
-  EXPECT_TRUE(AllDeviceRunners().front()->Run(Nms(), test_case).ok());
+OperatorCase RotatedPair(const std::vector<double>& boxes, double iou_threshold) {
+  OperatorCase test_case = MakeCase("pair", std::vector<double>(8), {2, 1}, {});
+  test_case.inputs[0] = FromDoubles(DataType::kFp32, {2, 5}, boxes);
+  test_case.attributes = {{"rotated", true}, {"iou_threshold", iou_threshold}};
+  return test_case;
 }
 
-BatchKey KeyOf(PlanRequest request, const std::vector<std::pair<std::string, AttributeValue>>& given) {
-  const Attributes attributes = Attributes::Parse(Nms().spec.attributes, given).value();
-  request.attributes = &attributes;
-  return PlanRequestFor(Nms(), request).value().key;
-}
-
-TEST(NmsTest, RequestsOfAnySizeShareALaunch) {
-  const BatchKey key = KeyOf(Request({3, 4}, {3}), {});
-  EXPECT_TRUE(key == KeyOf(Request({100000, 4}, {100000}), {}));
-  EXPECT_TRUE(key == KeyOf(Request({5, 17, 4}, {5, 17}), {}));
-  EXPECT_TRUE(key == KeyOf(Request({3, 4}, {3}), {{"iou_threshold", 0.5}}));
-  PlanRequest counted = Request({5, 17, 4}, {5, 17});
-  counted.inputs[3] = TensorDesc{DataType::kInt32, {5}};
-  counted.wanted_outputs = 1;
-  EXPECT_TRUE(key == KeyOf(counted, {}));
-}
-
-TEST(NmsTest, WhatAKernelTakesOnceSeparatesLaunches) {
-  const PlanRequest request = Request({3, 4}, {3});
-  const BatchKey key = KeyOf(request, {});
-  EXPECT_FALSE(key == KeyOf(request, {{"iou_threshold", 0.25}}));
-  EXPECT_FALSE(key == KeyOf(request, {{"score_threshold", 0.0}}));
-  EXPECT_FALSE(key == KeyOf(request, {{"box_coding", std::string("xywh")}}));
-  EXPECT_FALSE(key == KeyOf(request, {{"top_k", std::int64_t{2}}}));
-  EXPECT_FALSE(key == KeyOf(request, {{"max_output", std::int64_t{2}}}));
-  EXPECT_FALSE(key == KeyOf(request, {{"max_per_class", std::int64_t{2}}}));
-  PlanRequest other = request;
-  other.inputs[2] = TensorDesc{DataType::kInt32, {3}};
-  EXPECT_FALSE(key == KeyOf(other, {}));
-  other = request;
-  other.inputs[1]->dtype = DataType::kBf16;
-  EXPECT_FALSE(key == KeyOf(other, {}));
-}
-
-TEST(NmsTest, MemoryGrowsWithTheNumberOfBoxes) {
-  const auto bytes = [](std::int64_t boxes) {
-    return PlanRequestFor(Nms(), Request({boxes, 4}, {boxes})).value().workspace_bytes;
-  };
-  EXPECT_EQ(bytes(0), 0u);
-  for (const std::int64_t boxes : {1, 949, 100000, 600000, 1 << 30}) {
-    EXPECT_LE(bytes(boxes), static_cast<std::size_t>(30 * boxes + 8192)) << boxes;
-    EXPECT_EQ(bytes(boxes) % 256, 0u) << boxes;
+// Of equal boxes the IoU is 1 and not less, wherever they are and however they are turned.
+TEST(NmsTest, EqualRotatedBoxesOverlapEntirely) {
+  const double below_one = 1.0 - 0x1p-24;
+  for (const double at : {0.0, -1.2e7, 4096.5}) {
+    for (const double angle : {0.0, 30.0, 90.0, -137.25, 1e6}) {
+      const std::vector<double> box = {at, -at, 31.5, 7.25, angle};
+      std::vector<double> boxes = box;
+      boxes.insert(boxes.end(), box.begin(), box.end());
+      ExpectKept(RotatedPair(boxes, below_one), {0}, {2});
+    }
   }
+}
+
+// An upright box of 8 x 4 and the same turned by a quarter share 16 of 48: IoU 1/3, a hair above and below.
+TEST(NmsTest, QuarterTurnsAreExact) {
+  const std::vector<double> boxes = {100, 50, 8, 4, 0, 100, 50, 8, 4, 90};
+  ExpectKept(RotatedPair(boxes, 1.0 / 3.0 + 1e-6), {0, 1}, {2, 1});
+  ExpectKept(RotatedPair(boxes, 1.0 / 3.0 - 1e-6), {0}, {2});
 }
 
 }  // namespace
