@@ -8,26 +8,12 @@
 #include <system_error>
 
 #include "absl/status/status.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "kernels/core/quoted.h"
 
 namespace kernelwire {
 namespace {
-
-/// What a client sent, quoted for an error message: short, on one line, and still UTF-8 where it was.
-std::string Quoted(std::string_view text) {
-  constexpr std::size_t kLongest = 100;
-  std::size_t length = std::min(text.size(), kLongest);
-  const auto continues_a_character = [&](std::size_t i) {
-    return (static_cast<unsigned char>(text[i]) & 0xc0u) == 0x80u;
-  };
-  while (length > 0 && length < text.size() && continues_a_character(length)) {
-    --length;
-  }
-  const std::string escaped = absl::Utf8SafeCEscape(absl::string_view(text.data(), length));
-  return absl::StrCat("'", escaped, length < text.size() ? "...'" : "'");
-}
 
 std::string Describe(const AttributeValue& value) {
   if (const bool* flag = std::get_if<bool>(&value)) {

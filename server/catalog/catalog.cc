@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "kernels/core/quoted.h"
 #include "kernels/registry.h"
-#include "server/catalog/quoted.h"
 
 namespace kernelwire {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "kernels/core/quoted.h"
 #include "kernels/core/status_macros.h"
-#include "server/catalog/quoted.h"
 #include "server/codec/typed_contents.h"
 
 namespace kernelwire {

@@ -8,8 +8,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "kernels/core/quoted.h"
 #include "kernels/core/status_macros.h"
-#include "server/catalog/quoted.h"
 
 namespace kernelwire {
 namespace {

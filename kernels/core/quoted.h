@@ -1,6 +1,6 @@
 // Text that a client sent, as part of an error message.
-#ifndef KERNELWIRE_SERVER_CATALOG_QUOTED_H_
-#define KERNELWIRE_SERVER_CATALOG_QUOTED_H_
+#ifndef KERNELWIRE_KERNELS_CORE_QUOTED_H_
+#define KERNELWIRE_KERNELS_CORE_QUOTED_H_
 
 #include <cstddef>
 #include <string>
@@ -18,4 +18,4 @@ std::string Quoted(std::string_view text);
 
 }  // namespace kernelwire
 
-#endif  // KERNELWIRE_SERVER_CATALOG_QUOTED_H_
+#endif  // KERNELWIRE_KERNELS_CORE_QUOTED_H_

@@ -1,4 +1,4 @@
-#include "server/catalog/quoted.h"
+#include "kernels/core/quoted.h"
 
 #include <string>
 
