@@ -168,15 +168,22 @@ void MapBlock(DataType x_type, const void* x, std::int64_t count, const F& f, Da
   }
 }
 
-/// SumElements of a block of any type. f(0) must be 0.
+/// Calls f(elements, block) for a block to be read only: as it lies, or from `buffer` if its type has to be converted.
 template <typename Acc, class F>
-double SumBlock(DataType x_type, const void* x, std::int64_t count, const F& f, Acc* buffer) {
+void ReadBlock(DataType dtype, const void* block, std::int64_t count, Acc* buffer, const F& f) {
+  const bool done = WithElements<Acc>(dtype, [&](auto elements) { f(elements, As<decltype(elements)>(block)); });
+  if (!done) {
+    f(SameElements<Acc>{}, LoadBlock(dtype, block, count, buffer));
+  }
+}
+
+/// SumElements of a block of any type.
+template <typename Acc, class F>
+double SumBlock(DataType dtype, const void* block, std::int64_t count, Acc fill, const F& f, Acc* buffer) {
   double sum = 0.0;
-  const bool done = WithElements<Acc>(x_type, [&](auto elements) {
-    using From = decltype(elements);
-    sum = SumElements<From, Acc>(As<From>(x), count, Acc{0}, f);
-  });
-  return done ? sum : SumElements<SameElements<Acc>, Acc>(LoadBlock(x_type, x, count, buffer), count, Acc{0}, f);
+  ReadBlock(dtype, block, count, buffer,
+            [&](auto elements, const auto* x) { sum = SumElements<decltype(elements), Acc>(x, count, fill, f); });
+  return sum;
 }
 
 }  // namespace HWY_NAMESPACE

@@ -57,8 +57,9 @@ HWY_INLINE hn::Vec<D> ExpOf(D d, hn::Vec<D> x) {
   }
 }
 
-template <typename Acc>
-Acc MaximumOfBlock(const Acc* x, std::int64_t count) {
+/// The largest element.
+template <class From, typename Acc>
+Acc MaximumOfElements(const typename From::Stored* x, std::int64_t count) {
   constexpr Acc kLowest = -std::numeric_limits<Acc>::infinity();
   const hn::ScalableTag<Acc> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
@@ -66,16 +67,24 @@ Acc MaximumOfBlock(const Acc* x, std::int64_t count) {
   auto maximum1 = maximum0;
   std::int64_t i = 0;
   for (; i + 2 * lanes <= count; i += 2 * lanes) {
-    maximum0 = hn::Max(maximum0, hn::LoadU(d, x + i));
-    maximum1 = hn::Max(maximum1, hn::LoadU(d, x + i + lanes));
+    maximum0 = hn::Max(maximum0, From::Load(d, x + i));
+    maximum1 = hn::Max(maximum1, From::Load(d, x + i + lanes));
   }
   for (; i + lanes <= count; i += lanes) {
-    maximum0 = hn::Max(maximum0, hn::LoadU(d, x + i));
+    maximum0 = hn::Max(maximum0, From::Load(d, x + i));
   }
   if (i < count) {
-    maximum1 = hn::Max(maximum1, SameElements<Acc>::LoadPartial(d, x + i, count - i, kLowest));
+    maximum1 = hn::Max(maximum1, From::LoadPartial(d, x + i, count - i, kLowest));
   }
   return hn::GetLane(hn::MaxOfLanes(d, hn::Max(maximum0, maximum1)));
+}
+
+template <typename Acc>
+Acc MaximumOfBlock(DataType dtype, const void* block, std::int64_t count, Acc* buffer) {
+  Acc maximum{};
+  ReadBlock(dtype, block, count, buffer,
+            [&](auto elements, const auto* x) { maximum = MaximumOfElements<decltype(elements), Acc>(x, count); });
+  return maximum;
 }
 
 /// Adds exp(x - offset), and keeps it in `exponentials` if kKeep.
@@ -96,18 +105,16 @@ struct AddExp {
   }
 };
 
-/// The sum of exp(x - offset) over a block.
+/// The sum of exp(x - offset) over a block. The exponentials themselves go to `exponentials` unless that is null; it
+/// may be the block itself where it has type Acc.
 template <typename Acc>
-double SumExpOfBlock(const Acc* x, std::int64_t count, Acc offset) {
+double SumExpOfBlock(DataType dtype, const void* block, std::int64_t count, Acc offset, Acc* exponentials,
+                     Acc* buffer) {
   constexpr Acc kNothing = -std::numeric_limits<Acc>::infinity();
-  return SumElements<SameElements<Acc>, Acc>(x, count, kNothing, AddExp<Acc, false>{offset, nullptr});
-}
-
-/// The same; the exponentials themselves go to `exponentials`, which may be `x`.
-template <typename Acc>
-double KeepExpOfBlock(const Acc* x, std::int64_t count, Acc offset, Acc* exponentials) {
-  constexpr Acc kNothing = -std::numeric_limits<Acc>::infinity();
-  return SumElements<SameElements<Acc>, Acc>(x, count, kNothing, AddExp<Acc, true>{offset, exponentials});
+  if (exponentials == nullptr) {
+    return SumBlock(dtype, block, count, kNothing, AddExp<Acc, false>{offset, nullptr}, buffer);
+  }
+  return SumBlock(dtype, block, count, kNothing, AddExp<Acc, true>{offset, exponentials}, buffer);
 }
 
 // Functions of elements (see row_block-inl.h).

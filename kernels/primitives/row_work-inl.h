@@ -7,8 +7,11 @@
 //   Partial Gather(int64 row, int64 begin, int64 end): of elements [begin, end) of a row of the request;
 //   static Partial Merge(const Partial& first, const Partial& second), in the order of the row;
 //   Statistics Settle(int64 row, const Partial& whole);
-//   void Write(int64 row, const Statistics&, int64 begin, int64 end): the results of these elements;
-//   bool RunAtOnce(int64 row): may do a whole row by a shorter way, to the same bits; false if there is none for it.
+//   void Write(int64 row, const Statistics&, const Partial&, int64 begin, int64 end): the results of these elements,
+//   the
+//     partial result being theirs;
+// An object gathers all parts of a row and writes them, or some of its parts only, or only writes. Of rows up to kBlock
+// the next one is gathered before a row is written.
 // `begin` is a multiple of RowParts::kMultiple.
 #if defined(KERNELWIRE_KERNELS_PRIMITIVES_ROW_WORK_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef KERNELWIRE_KERNELS_PRIMITIVES_ROW_WORK_INL_H_
@@ -22,6 +25,7 @@
 #include <type_traits>
 
 #include "hwy/highway.h"
+#include "kernels/primitives/row_block-inl.h"
 #include "kernels/primitives/row_work.h"
 #include "kernels/primitives/segment_lookup.h"
 
@@ -47,20 +51,47 @@ class RowWorkOf {
     ForEachSegmentRange(launch.segments, launch.segment_count, begin, end,
                         [&](const Segment& segment, std::int64_t first, std::int64_t last) {
                           Row rows(params, segment);
+                          if (parts.width <= kBlock) {
+                            RunShortRows(rows, first, last, parts.width);
+                            return;
+                          }
                           for (std::int64_t row = first; row < last; ++row) {
-                            if (!rows.RunAtOnce(row)) {
-                              RunRow(rows, row, parts);
-                            }
+                            RunRow(rows, row, parts);
                           }
                         });
   }
 
-  static void RunRow(Row& rows, std::int64_t row, const RowParts& parts) {
-    Partial whole = rows.Gather(row, 0, parts.End(0));
-    for (std::int64_t part = 1; part < parts.count(); ++part) {
-      whole = Row::Merge(whole, rows.Gather(row, parts.Begin(part), parts.End(part)));
+  /// A row is gathered before the one ahead of it is settled and written: so there is something to do while the few
+  /// long instructions of a row (sums across lanes, divisions, a root) run.
+  static void RunShortRows(Row& rows, std::int64_t first, std::int64_t last, std::int64_t width) {
+    Partial next = rows.Gather(first, 0, width);
+    for (std::int64_t row = first; row < last; ++row) {
+      const Partial whole = next;
+      if (row + 1 < last) {
+        next = rows.Gather(row + 1, 0, width);
+      }
+      rows.Write(row, rows.Settle(row, whole), whole, 0, width);
     }
-    rows.Write(row, rows.Settle(row, whole), 0, parts.width);
+  }
+
+  static void RunRow(Row& rows, std::int64_t row, const RowParts& parts) {
+    if (parts.count() == 1) {
+      const Partial whole = rows.Gather(row, 0, parts.width);
+      rows.Write(row, rows.Settle(row, whole), whole, 0, parts.width);
+      return;
+    }
+    Partial partials[RowParts::kMost];
+    for (std::int64_t part = 0; part < parts.count(); ++part) {
+      partials[part] = rows.Gather(row, parts.Begin(part), parts.End(part));
+    }
+    Partial whole = partials[0];
+    for (std::int64_t part = 1; part < parts.count(); ++part) {
+      whole = Row::Merge(whole, partials[part]);
+    }
+    const Statistics statistics = rows.Settle(row, whole);
+    for (std::int64_t part = 0; part < parts.count(); ++part) {
+      rows.Write(row, statistics, partials[part], parts.Begin(part), parts.End(part));
+    }
   }
 
   /// Calls body(rows, row, parts) for a row of the launch.
@@ -90,11 +121,12 @@ class RowWorkOf {
     });
   }
 
-  static void Write(const Launch& launch, std::int64_t row, std::int64_t part, const RowCell& statistics) {
+  static void Write(const Launch& launch, std::int64_t row, std::int64_t part, const RowCell& partial,
+                    const RowCell& statistics) {
     WithRow(launch, row, [&](Row& rows, std::int64_t index, const RowParts& parts) {
       Statistics settled;
       std::memcpy(&settled, statistics.bytes, sizeof(settled));
-      rows.Write(index, settled, parts.Begin(part), parts.End(part));
+      rows.Write(index, settled, PartialIn(partial), parts.Begin(part), parts.End(part));
     });
   }
 

@@ -48,7 +48,8 @@ struct RowWork {
   // every part's results, in any order.
   void (*gather)(const Launch& launch, std::int64_t row, std::int64_t part, RowCell* partial);
   void (*settle)(const Launch& launch, std::int64_t row, const RowCell* partials, RowCell* statistics);
-  void (*write)(const Launch& launch, std::int64_t row, std::int64_t part, const RowCell& statistics);
+  void (*write)(const Launch& launch, std::int64_t row, std::int64_t part, const RowCell& partial,
+                const RowCell& statistics);
 };
 
 /// One row, its parts shared among the threads.
@@ -69,7 +70,7 @@ inline void RunRowInParts(const RowWork& work, const Launch& launch, std::int64_
   work.settle(launch, row, whole.partials, &whole.statistics);
   threads.ParallelFor(parts.count(), 1, [&whole](std::int64_t begin, std::int64_t end) {
     for (std::int64_t part = begin; part < end; ++part) {
-      whole.work.write(whole.launch, whole.row, part, whole.statistics);
+      whole.work.write(whole.launch, whole.row, part, whole.partials[part], whole.statistics);
     }
   });
 }

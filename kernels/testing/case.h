@@ -3,6 +3,7 @@
 #ifndef KERNELWIRE_KERNELS_TESTING_CASE_H_
 #define KERNELWIRE_KERNELS_TESTING_CASE_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -36,6 +37,16 @@ struct ExpectedOutput {
   std::int64_t row_width = 1;  // elements that share one magnitude in the tolerance
 };
 
+/// How a library caller lays out the tensors of a case; left alone, as a server does: dense and apart.
+struct CaseLayout {
+  static constexpr int kOwnMemory = -1;
+
+  std::array<std::int64_t, kMaxInputs> input_row_strides{};    // in elements; 0: dense
+  std::array<std::int64_t, kMaxOutputs> output_row_strides{};  // the same
+  /// The input in whose memory an output lies (of the same type and stride), or kOwnMemory.
+  std::array<int, kMaxOutputs> output_in_input{kOwnMemory, kOwnMemory, kOwnMemory, kOwnMemory, kOwnMemory, kOwnMemory};
+};
+
 /// One request to try. Inputs in the spec's order.
 struct OperatorCase {
   std::string name;  // composed from its parameters: letters, digits and underscores
@@ -43,6 +54,7 @@ struct OperatorCase {
   std::vector<std::pair<std::string, AttributeValue>> attributes;
   std::uint32_t wanted_outputs = 0;  // 0: the defaults of the spec
   bool benchmark = false;            // also timed
+  CaseLayout layout{};
 };
 
 /// What an operator's folder offers to tests: <op>_cases.cc defines `OperatorCases <Function>Cases()`.

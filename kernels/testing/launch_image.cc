@@ -52,6 +52,8 @@ absl::StatusOr<std::unique_ptr<PlannedCase>> PlanCase(const Operator& op, const 
   KERNELWIRE_ASSIGN_OR_RETURN(planned->attributes, Attributes::Parse(op.spec.attributes, test_case.attributes));
   planned->request.attributes = &planned->attributes;
   planned->request.wanted_outputs = WantedOutputs(op.spec, test_case);
+  planned->request.input_row_strides = test_case.layout.input_row_strides;
+  planned->request.output_row_strides = test_case.layout.output_row_strides;
   std::array<const void*, kMaxInputs> inputs{};
   for (std::size_t i = 0; i < test_case.inputs.size(); ++i) {
     const HostTensor& input = test_case.inputs[i];
@@ -71,27 +73,64 @@ absl::StatusOr<std::unique_ptr<PlannedCase>> PlanCase(const Operator& op, const 
 LaunchImage::LaunchImage(const Operator& op, const PlannedCases& cases, std::byte fill)
     : op_(op), cases_(cases), fill_(fill) {
   for (const std::unique_ptr<PlannedCase>& planned : cases) {
-    const OperatorCase& source = *planned->source;
-    Placement placement;
-    for (std::size_t i = 0; i < op.spec.inputs.size(); ++i) {
-      const bool present = i < source.inputs.size() && source.inputs[i].present();
-      placement.inputs.push_back(kAbsent);
-      if (present) {
-        const std::vector<std::byte>& bytes = source.inputs[i].bytes;
-        placement.inputs[i] = AddBuffer(bytes.size(), absl::StrCat(source.name, ", input ", op.spec.inputs[i].name));
-        std::copy(bytes.begin(), bytes.end(), buffers_.back().data());
-      }
-    }
-    for (std::size_t i = 0; i < op.spec.outputs.size(); ++i) {
-      const OutputPlan& output = planned->plan.outputs[i];
-      const std::string name = absl::StrCat(source.name, ", output ", op.spec.outputs[i].name);
-      placement.outputs.push_back(output.wanted ? AddBuffer(output.bytes, name) : kAbsent);
-    }
+    Placements placements;
+    PlaceInputs(*planned, placements);
+    PlaceOutputs(*planned, placements);
     if (planned->plan.workspace_bytes > 0) {
-      placement.workspace = AddBuffer(planned->plan.workspace_bytes, absl::StrCat(source.name, ", workspace"));
+      placements.workspace =
+          AddBuffer(planned->plan.workspace_bytes, absl::StrCat(planned->source->name, ", workspace"));
     }
     total_rows_ += planned->plan.rows;
-    placements_.push_back(std::move(placement));
+    placements_.push_back(std::move(placements));
+  }
+}
+
+LaunchImage::Placement LaunchImage::LayOut(const TensorDesc& desc, std::size_t bytes, std::int64_t row_stride,
+                                           std::int64_t rows) {
+  Placement placement;
+  placement.row_bytes = bytes;
+  if (row_stride > 0 && rows > 0) {
+    placement.rows = static_cast<std::size_t>(rows);
+    placement.row_bytes = bytes / placement.rows;
+    placement.stride_bytes = static_cast<std::size_t>(row_stride) * SizeOf(desc.dtype);
+  }
+  return placement;
+}
+
+void LaunchImage::PlaceInputs(const PlannedCase& planned, Placements& placements) {
+  const OperatorCase& source = *planned.source;
+  placements.inputs.resize(op_.spec.inputs.size());
+  for (std::size_t i = 0; i < placements.inputs.size() && i < source.inputs.size(); ++i) {
+    if (!source.inputs[i].present()) {
+      continue;
+    }
+    const std::vector<std::byte>& bytes = source.inputs[i].bytes;
+    Placement& placement = placements.inputs[i];
+    placement = LayOut(source.inputs[i].desc, bytes.size(), source.layout.input_row_strides[i], planned.plan.rows);
+    placement.buffer = AddBuffer(placement.Bytes(), absl::StrCat(source.name, ", input ", op_.spec.inputs[i].name));
+    for (std::size_t row = 0; row < placement.rows; ++row) {
+      std::copy_n(bytes.data() + row * placement.row_bytes, placement.row_bytes,
+                  buffers_.back().data() + row * placement.stride_bytes);
+    }
+  }
+}
+
+void LaunchImage::PlaceOutputs(const PlannedCase& planned, Placements& placements) {
+  const CaseLayout& layout = planned.source->layout;
+  placements.outputs.resize(op_.spec.outputs.size());
+  for (std::size_t i = 0; i < placements.outputs.size(); ++i) {
+    const OutputPlan& output = planned.plan.outputs[i];
+    if (!output.wanted) {
+      continue;
+    }
+    Placement& placement = placements.outputs[i];
+    placement = LayOut(output.desc, output.bytes, layout.output_row_strides[i], planned.plan.rows);
+    if (const int input = layout.output_in_input[i]; input != CaseLayout::kOwnMemory) {
+      placement.buffer = placements.inputs[static_cast<std::size_t>(input)].buffer;
+    } else {
+      placement.buffer =
+          AddBuffer(placement.Bytes(), absl::StrCat(planned.source->name, ", output ", op_.spec.outputs[i].name));
+    }
   }
 }
 
@@ -109,10 +148,10 @@ std::vector<Segment> LaunchImage::Segments(const Locate& locate) const {
     const Plan& plan = cases_[c]->plan;
     Segment segment{};
     for (std::size_t i = 0; i < placements_[c].inputs.size(); ++i) {
-      segment.inputs[i] = located(placements_[c].inputs[i]);
+      segment.inputs[i] = located(placements_[c].inputs[i].buffer);
     }
     for (std::size_t i = 0; i < placements_[c].outputs.size(); ++i) {
-      segment.outputs[i] = located(placements_[c].outputs[i]);
+      segment.outputs[i] = located(placements_[c].outputs[i].buffer);
     }
     segment.workspace = located(placements_[c].workspace);
     segment.rows = plan.rows;
@@ -124,6 +163,29 @@ std::vector<Segment> LaunchImage::Segments(const Locate& locate) const {
   return segments;
 }
 
+bool LaunchImage::GapsIntact(const Placement& placement) const {
+  const std::byte* const data = buffers_[placement.buffer].data();
+  for (std::size_t row = 0; row + 1 < placement.rows; ++row) {
+    const std::byte* const gap = data + row * placement.stride_bytes + placement.row_bytes;
+    const std::byte* const next = data + (row + 1) * placement.stride_bytes;
+    if (!std::all_of(gap, next, [this](std::byte value) { return value == fill_; })) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool LaunchImage::HoldsRows(const Placement& placement, const std::vector<std::byte>& bytes) const {
+  for (std::size_t row = 0; row < placement.rows; ++row) {
+    const std::byte* const expected = bytes.data() + row * placement.row_bytes;
+    if (!std::equal(expected, expected + placement.row_bytes,
+                    buffers_[placement.buffer].data() + row * placement.stride_bytes)) {
+      return false;
+    }
+  }
+  return true;
+}
+
 absl::Status LaunchImage::CheckUntouched() const {
   for (std::size_t i = 0; i < buffers_.size(); ++i) {
     if (!buffers_[i].GuardsIntact()) {
@@ -131,13 +193,22 @@ absl::Status LaunchImage::CheckUntouched() const {
     }
   }
   for (std::size_t c = 0; c < cases_.size(); ++c) {
-    for (std::size_t i = 0; i < placements_[c].inputs.size(); ++i) {
-      const std::size_t index = placements_[c].inputs[i];
-      if (index != kAbsent) {
-        const std::vector<std::byte>& bytes = cases_[c]->source->inputs[i].bytes;
-        if (!std::equal(bytes.begin(), bytes.end(), buffers_[index].data())) {
-          return absl::InternalError(absl::StrCat(names_[index], ": the launch changed it"));
+    const OperatorCase& source = *cases_[c]->source;
+    for (const std::vector<Placement>* const tensors : {&placements_[c].inputs, &placements_[c].outputs}) {
+      for (const Placement& placement : *tensors) {
+        if (placement.buffer != kAbsent && !GapsIntact(placement)) {
+          return absl::InternalError(absl::StrCat(names_[placement.buffer], ": the launch wrote between its rows"));
         }
+      }
+    }
+    for (std::size_t i = 0; i < placements_[c].inputs.size(); ++i) {
+      const Placement& placement = placements_[c].inputs[i];
+      const auto& taken = source.layout.output_in_input;
+      if (placement.buffer == kAbsent || std::find(taken.begin(), taken.end(), static_cast<int>(i)) != taken.end()) {
+        continue;
+      }
+      if (!HoldsRows(placement, source.inputs[i].bytes)) {
+        return absl::InternalError(absl::StrCat(names_[placement.buffer], ": the launch changed it"));
       }
     }
   }
@@ -145,14 +216,17 @@ absl::Status LaunchImage::CheckUntouched() const {
 }
 
 absl::StatusOr<std::vector<HostTensor>> LaunchImage::Finish(const PlannedCase& planned,
-                                                            const Placement& placement) const {
-  std::vector<HostTensor> outputs(placement.outputs.size());
+                                                            const Placements& placements) const {
+  std::vector<HostTensor> outputs(placements.outputs.size());
   std::array<FinishedOutput, kMaxOutputs> finished{};
   for (std::size_t i = 0; i < outputs.size(); ++i) {
-    if (placement.outputs[i] != kAbsent) {
-      const GuardedBuffer& buffer = buffers_[placement.outputs[i]];
-      outputs[i].bytes.reserve(buffer.size() + 1);  // a wanted output without bytes has an address too
-      outputs[i].bytes.assign(buffer.data(), buffer.data() + buffer.size());
+    if (placements.outputs[i].buffer != kAbsent) {
+      const Placement& placement = placements.outputs[i];
+      outputs[i].bytes.reserve(placement.Bytes() + 1);  // a wanted output without bytes has an address too
+      for (std::size_t row = 0; row < placement.rows; ++row) {
+        const std::byte* const from = buffers_[placement.buffer].data() + row * placement.stride_bytes;
+        outputs[i].bytes.insert(outputs[i].bytes.end(), from, from + placement.row_bytes);
+      }
       finished[i] = {outputs[i].bytes.data(), planned.plan.outputs[i].desc};
     }
   }
@@ -160,10 +234,11 @@ absl::StatusOr<std::vector<HostTensor>> LaunchImage::Finish(const PlannedCase& p
     KERNELWIRE_RETURN_IF_ERROR(op_.finish(planned.plan, finished.data()));
   }
   for (std::size_t i = 0; i < outputs.size(); ++i) {
-    if (placement.outputs[i] != kAbsent) {
+    if (placements.outputs[i].buffer != kAbsent) {
       const std::size_t bytes = finished[i].desc.ByteSize().value_or(static_cast<std::size_t>(-1));
       if (bytes > outputs[i].bytes.size()) {
-        return absl::InternalError(absl::StrCat(names_[placement.outputs[i]], ": finish made it larger than planned, ",
+        return absl::InternalError(absl::StrCat(names_[placements.outputs[i].buffer],
+                                                ": finish made it larger than planned, ",
                                                 finished[i].desc.shape.ToString()));
       }
       outputs[i].desc = finished[i].desc;

@@ -34,7 +34,8 @@ using PlannedCases = std::vector<std::unique_ptr<PlannedCase>>;
 /// are; INTERNAL for a plan that contradicts itself.
 absl::StatusOr<std::unique_ptr<PlannedCase>> PlanCase(const Operator& op, const OperatorCase& test_case);
 
-/// The memory of one launch. `cases` must outlive it.
+/// The memory of one launch. `cases` must outlive it. Tensors lie as their case's layout says: rows may have gaps
+/// between them, which nobody may write to, and an output may lie in an input's memory.
 class LaunchImage {
  public:
   /// Outputs, workspaces and guard bands are filled with `fill`; inputs are copied from the cases.
@@ -49,22 +50,35 @@ class LaunchImage {
   /// Every buffer, for mirroring and for guarding.
   const std::vector<GuardedBuffer>& buffers() const { return buffers_; }
 
-  /// Requires: the launch has run. Holds guard bands and inputs against what they were, lets the operator finish, and
-  /// returns each case's outputs in the spec's order. Errors: INTERNAL that names the case and the tensor; the
+  /// Requires: the launch has run. Holds guard bands, gaps and inputs against what they were, lets the operator finish,
+  /// and returns each case's outputs in the spec's order. Errors: INTERNAL that names the case and the tensor; the
   /// operator's own.
   absl::StatusOr<std::vector<std::vector<HostTensor>>> Collect() const;
 
  private:
   static constexpr std::size_t kAbsent = static_cast<std::size_t>(-1);
-  /// Indices into `buffers_`.
+  /// One tensor: which of `buffers_`, and the rows in it. A dense tensor is one row.
   struct Placement {
-    std::vector<std::size_t> inputs;
-    std::vector<std::size_t> outputs;
+    std::size_t buffer = kAbsent;
+    std::size_t rows = 1;
+    std::size_t row_bytes = 0;
+    std::size_t stride_bytes = 0;
+
+    std::size_t Bytes() const { return rows == 0 ? 0 : (rows - 1) * stride_bytes + row_bytes; }
+  };
+  struct Placements {
+    std::vector<Placement> inputs;
+    std::vector<Placement> outputs;
     std::size_t workspace = kAbsent;
   };
+  static Placement LayOut(const TensorDesc& desc, std::size_t bytes, std::int64_t row_stride, std::int64_t rows);
+  void PlaceInputs(const PlannedCase& planned, Placements& placements);
+  void PlaceOutputs(const PlannedCase& planned, Placements& placements);
   std::size_t AddBuffer(std::size_t bytes, const std::string& what);
+  bool GapsIntact(const Placement& placement) const;
+  bool HoldsRows(const Placement& placement, const std::vector<std::byte>& bytes) const;
   absl::Status CheckUntouched() const;
-  absl::StatusOr<std::vector<HostTensor>> Finish(const PlannedCase& planned, const Placement& placement) const;
+  absl::StatusOr<std::vector<HostTensor>> Finish(const PlannedCase& planned, const Placements& placements) const;
 
   const Operator& op_;
   const PlannedCases& cases_;
@@ -72,7 +86,7 @@ class LaunchImage {
   std::int64_t total_rows_ = 0;
   std::vector<GuardedBuffer> buffers_;
   std::vector<std::string> names_;  // of the buffers, for messages
-  std::vector<Placement> placements_;
+  std::vector<Placements> placements_;
 };
 
 }  // namespace kernelwire::testing

@@ -63,12 +63,10 @@ class RmsNormRow {
         source_(params, segment),
         weight_(segment.extents[kRowWeight], segment.inputs[Source::kWeight], Acc{1}, params.width) {}
 
-  bool RunAtOnce(std::int64_t /*row*/) { return false; }
-
   double Gather(std::int64_t row, std::int64_t begin, std::int64_t end) {
     double sum = 0.0;
     ForEachBlock(begin, end, kBlock, [&](std::int64_t first, std::int64_t count) {
-      sum += SumBlock(params_.x_type, source_.First(row, first, count), count, AddSquare{}, buffer_.values);
+      sum += SumBlock(params_.x_type, source_.First(row, first, count), count, Acc{0}, AddSquare{}, buffer_.values);
     });
     return sum;
   }
@@ -83,7 +81,7 @@ class RmsNormRow {
     return {1.0 / std::sqrt(mean_square + params_.epsilon), false};
   }
 
-  void Write(std::int64_t row, const Statistics& statistics, std::int64_t begin, std::int64_t end) {
+  void Write(std::int64_t row, const Statistics& statistics, double /*part*/, std::int64_t begin, std::int64_t end) {
     if (segment_.outputs[Source::kY] == nullptr) {
       return;
     }
@@ -103,7 +101,7 @@ class RmsNormRow {
   Statistics SettleAgain(std::int64_t row) {
     double sum = 0.0;
     ForEachBlock(0, params_.width, kBlock, [&](std::int64_t first, std::int64_t count) {
-      sum += SumBlock(params_.x_type, source_.Again(row, first, count), count, AddSquare{}, buffer_.values);
+      sum += SumBlock(params_.x_type, source_.Again(row, first, count), count, Acc{0}, AddSquare{}, buffer_.values);
     });
     return {1.0 / std::sqrt(sum / static_cast<double>(params_.width) + params_.epsilon), true};
   }
@@ -114,7 +112,7 @@ class RmsNormRow {
     return RmsNormRow<double, Source>(params_, segment_).SettleAgain(row);
   }
   HWY_NOINLINE void WriteInF64(std::int64_t row, Statistics statistics, std::int64_t begin, std::int64_t end) const {
-    RmsNormRow<double, Source>(params_, segment_).Write(row, statistics, begin, end);
+    RmsNormRow<double, Source>(params_, segment_).Write(row, statistics, {}, begin, end);
   }
 
   const RmsNormParams& params_;

@@ -26,9 +26,6 @@ HWY_BEFORE_NAMESPACE();
 namespace kernelwire {
 namespace HWY_NAMESPACE {
 
-/// Rows up to this many elements stay in the nearer caches, with their exponentials.
-inline constexpr std::int64_t kHeldRow = 4 * kBlock;
-
 /// What is subtracted from elements whose largest is `maximum`. While there was nothing but -infinity, -infinity is not
 /// subtracted (that would be NaN): such elements count 0.
 template <typename Acc>
@@ -36,83 +33,71 @@ Acc OffsetOf(Acc maximum) {
   return maximum == -std::numeric_limits<Acc>::infinity() ? Acc{0} : maximum;
 }
 
-/// Contiguous rows of one request (see row_work-inl.h).
+/// The maximum of some elements, and their sum of exp(x - OffsetOf(maximum)).
+///
+/// A NaN need not survive in `maximum`, since its exponential makes `sum` NaN and with it every y of the row. The same
+/// goes for +infinity, whose exponential is exp(inf - inf).
+template <typename Acc>
+struct SoftmaxPartial {
+  Acc maximum = -std::numeric_limits<Acc>::infinity();
+  double sum = 0.0;
+};
+
+/// Contiguous rows of one request (see row_work-inl.h). Exponentials are relative to the largest element of their part
+/// of the row, and are kept where that is cheaper than to compute them again when they are written, to the same bits.
 template <typename Acc, SoftmaxResult kResult>
 class SoftmaxRow {
  public:
   using Params = SoftmaxParams;
-  /// The maximum of some elements, and their sum of exp(x - OffsetOf(maximum)).
-  ///
-  /// A NaN need not survive in `maximum`, since its exponential makes `sum` NaN and with it every y of the row. The
-  /// same goes for +infinity, whose exponential is exp(inf - inf).
-  struct Partial {
-    Acc maximum = -std::numeric_limits<Acc>::infinity();
-    double sum = 0.0;
-  };
+  using Partial = SoftmaxPartial<Acc>;
   struct Statistics {
-    Acc maximum;
-    Acc last;  // 1 / sum, or the logarithm of the sum
+    double maximum;
+    double last;  // 1 / sum, or the logarithm of the sum
   };
 
-  SoftmaxRow(const SoftmaxParams& params, const Segment& segment) : params_(params), segment_(segment) {}
-
-  /// The exponentials stay in the buffer (or in y), so that each is computed once.
-  bool RunAtOnce(std::int64_t row) {
-    if (params_.width > kHeldRow || params_.algorithm == SoftmaxAlgorithm::kOnline) {
-      return false;
+  SoftmaxRow(const SoftmaxParams& params, const Segment& segment) : params_(params), segment_(segment) {
+    if (kResult == SoftmaxResult::kProbabilities && params.algorithm != SoftmaxAlgorithm::kOnline) {
+      keeps_in_y_ = params.y_type == TypeOf<Acc>() && params.width <= kKeptInY;
+      keeps_here_ = !keeps_in_y_ && static_cast<std::size_t>(params.width) <= kKeptHere;
     }
-    const Acc* const x = LoadBlock(params_.x_type, X(row, 0), params_.width, held_);
-    if constexpr (kResult == SoftmaxResult::kLogarithms) {
-      const Partial whole = SafeSum(params_.width, [x](std::int64_t first, std::int64_t) { return x + first; });
-      const Statistics statistics = Settle(row, whole);
-      MapToBlock(x, params_.width, MinusTwo<Acc>{statistics.maximum, statistics.last}, params_.y_type, Y(row, 0),
-                 held_);
-    } else {
-      Acc* const exponentials = params_.y_type == TypeOf<Acc>() ? static_cast<Acc*>(Y(row, 0)) : held_;
-      const Acc maximum = MaximumOfBlock(x, params_.width);
-      double sum = 0.0;
-      ForEachBlock(0, params_.width, kBlock, [&](std::int64_t first, std::int64_t count) {
-        sum += KeepExpOfBlock(x + first, count, maximum, exponentials + first);
-      });
-      MapToBlock(exponentials, params_.width, TimesFactor<Acc>{static_cast<Acc>(1.0 / sum)}, params_.y_type, Y(row, 0),
-                 held_);
-    }
-    return true;
   }
 
   Partial Gather(std::int64_t row, std::int64_t begin, std::int64_t end) {
-    const auto load = [&](std::int64_t first, std::int64_t count) {
-      return LoadBlock(params_.x_type, X(row, begin + first), count, held_);
-    };
-    return params_.algorithm == SoftmaxAlgorithm::kSafe ? SafeSum(end - begin, load) : OnlineSum(end - begin, load);
+    return params_.algorithm == SoftmaxAlgorithm::kOnline ? OnlineSum(row, begin, end) : SafeSum(row, begin, end);
   }
 
   static Partial Merge(const Partial& first, const Partial& second) {
     const Acc maximum = std::max(first.maximum, second.maximum);
-    const Acc offset = OffsetOf(maximum);
-    const double first_factor = std::exp(static_cast<double>(first.maximum - offset));
-    const double second_factor = std::exp(static_cast<double>(second.maximum - offset));
-    return {maximum, first.sum * first_factor + second.sum * second_factor};
+    const double offset = static_cast<double>(OffsetOf(maximum));
+    return {maximum, first.sum * std::exp(static_cast<double>(first.maximum) - offset) +
+                         second.sum * std::exp(static_cast<double>(second.maximum) - offset)};
   }
 
   Statistics Settle(std::int64_t /*row*/, const Partial& whole) const {
     const double last = kResult == SoftmaxResult::kLogarithms ? std::log(whole.sum) : 1.0 / whole.sum;
-    return {whole.maximum, static_cast<Acc>(last)};
+    return {static_cast<double>(whole.maximum), last};
   }
 
-  void Write(std::int64_t row, const Statistics& statistics, std::int64_t begin, std::int64_t end) {
-    ForEachBlock(begin, end, kBlock, [&](std::int64_t first, std::int64_t count) {
-      if constexpr (kResult == SoftmaxResult::kLogarithms) {
-        MapBlock(params_.x_type, X(row, first), count, MinusTwo<Acc>{statistics.maximum, statistics.last},
-                 params_.y_type, Y(row, first), held_);
-      } else {
-        MapBlock(params_.x_type, X(row, first), count, ScaledExp<Acc>{statistics.maximum, statistics.last},
-                 params_.y_type, Y(row, first), held_);
-      }
-    });
+  void Write(std::int64_t row, const Statistics& statistics, const Partial& part, std::int64_t begin,
+             std::int64_t end) {
+    if constexpr (kResult == SoftmaxResult::kLogarithms) {
+      const MinusTwo<Acc> logarithm{static_cast<Acc>(statistics.maximum), static_cast<Acc>(statistics.last)};
+      ForEachBlock(begin, end, kBlock, [&](std::int64_t first, std::int64_t count) {
+        MapBlock(params_.x_type, X(row, first), count, logarithm, params_.y_type, Y(row, first), buffer_.values);
+      });
+    } else {
+      const double below = static_cast<double>(part.maximum) - statistics.maximum;
+      const double factor = below == 0.0 ? statistics.last : std::exp(below) * statistics.last;
+      WriteProbabilities(row, OffsetOf(part.maximum), static_cast<Acc>(factor), begin, end);
+    }
   }
 
  private:
+  // Elements of rows whose exponentials stay in y, or in this object, until the row's sum is known: what fits into a
+  // second-level cache.
+  static constexpr std::int64_t kKeptInY = 131072;
+  static constexpr std::size_t kKeptHere = kResult == SoftmaxResult::kLogarithms ? 0 : 262144 / sizeof(Acc);
+
   const void* X(std::int64_t row, std::int64_t first) const {
     return At(params_.x_type, segment_.inputs[0], row * segment_.extents[kRowStrideX] + first);
   }
@@ -120,36 +105,63 @@ class SoftmaxRow {
     return At(params_.y_type, segment_.outputs[0], row * segment_.extents[kRowStrideY] + first);
   }
 
-  /// The maximum of all blocks first, then the sum. load(first, count) gives a block.
-  template <typename Load>
-  static Partial SafeSum(std::int64_t width, const Load& load) {
-    Partial whole;
-    ForEachBlock(0, width, kBlock, [&](std::int64_t first, std::int64_t count) {
-      whole.maximum = std::max(whole.maximum, MaximumOfBlock(load(first, count), count));
+  /// Short rows take turns, since the next is gathered before one is written.
+  std::size_t Turn(std::int64_t row) const { return params_.width <= kBlock ? static_cast<std::size_t>(row % 2) : 0; }
+
+  /// Where the exponential of element `first` is kept; null: nowhere.
+  Acc* Kept(std::int64_t row, std::int64_t first) {
+    if (keeps_in_y_) {
+      return static_cast<Acc*>(Y(row, first));
+    }
+    return keeps_here_ ? kept_ + Turn(row) * kBlock + first : nullptr;
+  }
+
+  /// The maximum first, then the sum.
+  Partial SafeSum(std::int64_t row, std::int64_t begin, std::int64_t end) {
+    Partial part;
+    ForEachBlock(begin, end, kBlock, [&](std::int64_t first, std::int64_t count) {
+      part.maximum = std::max(part.maximum, MaximumOfBlock(params_.x_type, X(row, first), count, buffer_.values));
     });
-    ForEachBlock(0, width, kBlock, [&](std::int64_t first, std::int64_t count) {
-      whole.sum += SumExpOfBlock(load(first, count), count, OffsetOf(whole.maximum));
+    const Acc offset = OffsetOf(part.maximum);
+    ForEachBlock(begin, end, kBlock, [&](std::int64_t first, std::int64_t count) {
+      part.sum += SumExpOfBlock(params_.x_type, X(row, first), count, offset, Kept(row, first), buffer_.values);
     });
-    return whole;
+    kept_row_[Turn(row)] = row;
+    return part;
   }
 
   /// Block by block, as in M. Milakov and N. Gimelshein, "Online normalizer calculation for softmax", 2018.
-  template <typename Load>
-  static Partial OnlineSum(std::int64_t width, const Load& load) {
-    Partial whole;
-    ForEachBlock(0, width, kBlock, [&](std::int64_t first, std::int64_t count) {
-      const Acc* const block = load(first, count);
+  Partial OnlineSum(std::int64_t row, std::int64_t begin, std::int64_t end) {
+    Partial part;
+    ForEachBlock(begin, end, kBlock, [&](std::int64_t first, std::int64_t count) {
+      const Acc* const block = LoadBlock(params_.x_type, X(row, first), count, buffer_.values);
       Partial of_block;
-      of_block.maximum = MaximumOfBlock(block, count);
-      of_block.sum = SumExpOfBlock(block, count, OffsetOf(of_block.maximum));
-      whole = Merge(whole, of_block);
+      of_block.maximum = MaximumOfElements<SameElements<Acc>, Acc>(block, count);
+      of_block.sum = SumExpOfBlock<Acc>(TypeOf<Acc>(), block, count, OffsetOf(of_block.maximum), nullptr, nullptr);
+      part = Merge(part, of_block);
     });
-    return whole;
+    return part;
+  }
+
+  void WriteProbabilities(std::int64_t row, Acc offset, Acc factor, std::int64_t begin, std::int64_t end) {
+    const bool kept = keeps_in_y_ || (keeps_here_ && kept_row_[Turn(row)] == row);
+    ForEachBlock(begin, end, kBlock, [&](std::int64_t first, std::int64_t count) {
+      if (kept) {
+        MapToBlock(Kept(row, first), count, TimesFactor<Acc>{factor}, params_.y_type, Y(row, first), buffer_.values);
+      } else {
+        MapBlock(params_.x_type, X(row, first), count, ScaledExp<Acc>{offset, factor}, params_.y_type, Y(row, first),
+                 buffer_.values);
+      }
+    });
   }
 
   const SoftmaxParams& params_;
   const Segment& segment_;
-  HWY_ALIGN Acc held_[kHeldRow];
+  bool keeps_in_y_ = false;
+  bool keeps_here_ = false;
+  std::int64_t kept_row_[2] = {-1, -1};  // whose exponentials are in kept_
+  BlockBuffer<Acc> buffer_;
+  HWY_ALIGN Acc kept_[std::max(kKeptHere, std::size_t{1})];
 };
 
 /// Interleaved rows: up to kInterleavedRowsOfATile neighbours at a time, whose elements of one index lie side by side.
