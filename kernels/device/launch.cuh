@@ -15,22 +15,39 @@ struct LaunchShape {
   std::int64_t blocks = 0;       // 0: nothing to do; at most 2^31 - 1
   unsigned threads = 0;          // per block
   std::size_t shared_bytes = 0;  // dynamic shared memory of a block
-  unsigned cluster_blocks = 1;   // blocks per cluster; divides `blocks`
+  unsigned cluster_blocks = 1;   // blocks per cluster; divides `blocks`; at most 16
 };
 
-/// Enqueues `kernel` on `stream` and returns at once. A launch of no blocks succeeds without touching the device.
-/// Errors: those of the launch itself; what happens inside the kernel shows at the next synchronisation.
-template <typename... Parameters, typename... Arguments>
-cudaError_t LaunchKernel(void (*kernel)(Parameters...), const LaunchShape& shape, cudaStream_t stream,
-                         Arguments&&... arguments) {
-  constexpr std::int64_t kMaxBlocks = 2147483647;
+/// CUDA's form of a shape.
+class LaunchConfig {
+ public:
+  LaunchConfig(const LaunchShape& shape, cudaStream_t stream) {
+    cluster_.id = cudaLaunchAttributeClusterDimension;
+    cluster_.val.clusterDim.x = shape.cluster_blocks;
+    cluster_.val.clusterDim.y = 1;
+    cluster_.val.clusterDim.z = 1;
+    config_.gridDim = dim3(static_cast<unsigned>(shape.blocks));
+    config_.blockDim = dim3(shape.threads);
+    config_.dynamicSmemBytes = shape.shared_bytes;
+    config_.stream = stream;
+    config_.attrs = &cluster_;
+    config_.numAttrs = shape.cluster_blocks > 1 ? 1 : 0;
+  }
+  LaunchConfig(const LaunchConfig&) = delete;
+  LaunchConfig& operator=(const LaunchConfig&) = delete;
+
+  const cudaLaunchConfig_t* get() const { return &config_; }
+
+ private:
+  cudaLaunchAttribute cluster_{};
+  cudaLaunchConfig_t config_{};
+};
+
+/// Says to CUDA that `kernel` means to use more than any kernel may: much shared memory, large clusters.
+template <typename... Parameters>
+cudaError_t ConsentTo(void (*kernel)(Parameters...), const LaunchShape& shape) {
   constexpr std::size_t kSharedBytesWithoutConsent = 48 * 1024;
-  if (shape.blocks == 0) {
-    return cudaSuccess;
-  }
-  if (shape.blocks < 0 || shape.blocks > kMaxBlocks) {
-    return cudaErrorInvalidConfiguration;
-  }
+  constexpr unsigned kClusterBlocksWithoutConsent = 8;
   if (shape.shared_bytes > kSharedBytesWithoutConsent) {
     const cudaError_t error =
         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shape.shared_bytes));
@@ -38,20 +55,48 @@ cudaError_t LaunchKernel(void (*kernel)(Parameters...), const LaunchShape& shape
       return error;
     }
   }
-  cudaLaunchAttribute cluster{};
-  cluster.id = cudaLaunchAttributeClusterDimension;
-  cluster.val.clusterDim.x = shape.cluster_blocks;
-  cluster.val.clusterDim.y = 1;
-  cluster.val.clusterDim.z = 1;
+  return shape.cluster_blocks > kClusterBlocksWithoutConsent
+             ? cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1)
+             : cudaSuccess;
+}
 
-  cudaLaunchConfig_t config{};
-  config.gridDim = dim3(static_cast<unsigned>(shape.blocks));
-  config.blockDim = dim3(shape.threads);
-  config.dynamicSmemBytes = shape.shared_bytes;
-  config.stream = stream;
-  config.attrs = &cluster;
-  config.numAttrs = shape.cluster_blocks > 1 ? 1 : 0;
-  return cudaLaunchKernelEx(&config, kernel, std::forward<Arguments>(arguments)...);
+/// Enqueues `kernel` on `stream` and returns at once. A launch of no blocks succeeds without touching the device.
+/// Errors: those of the launch itself; what happens inside the kernel shows at the next synchronisation.
+template <typename... Parameters, typename... Arguments>
+cudaError_t LaunchKernel(void (*kernel)(Parameters...), const LaunchShape& shape, cudaStream_t stream,
+                         Arguments&&... arguments) {
+  constexpr std::int64_t kMaxBlocks = 2147483647;
+  if (shape.blocks == 0) {
+    return cudaSuccess;
+  }
+  if (shape.blocks < 0 || shape.blocks > kMaxBlocks) {
+    return cudaErrorInvalidConfiguration;
+  }
+  const cudaError_t error = ConsentTo(kernel, shape);
+  return error == cudaSuccess
+             ? cudaLaunchKernelEx(LaunchConfig(shape, stream).get(), kernel, std::forward<Arguments>(arguments)...)
+             : error;
+}
+
+/// How many clusters of this shape (blocks, where cluster_blocks is 1) the current device runs at a time; at least 1.
+/// A cluster stays within one group of multiprocessors, so they are fewer than the multiprocessors suggest. Takes
+/// microseconds: to be asked once.
+template <typename... Parameters>
+std::int64_t ResidentClusters(void (*kernel)(Parameters...), const LaunchShape& shape) {
+  int count = 0;
+  if (shape.cluster_blocks > 1) {
+    const bool known =
+        ConsentTo(kernel, shape) == cudaSuccess &&
+        cudaOccupancyMaxActiveClusters(&count, kernel, LaunchConfig(shape, nullptr).get()) == cudaSuccess;
+    return known && count > 0 ? count : 1;
+  }
+  int device = 0;
+  int multiprocessors = 0;
+  const bool known = cudaGetDevice(&device) == cudaSuccess &&
+                     cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device) == cudaSuccess &&
+                     cudaOccupancyMaxActiveBlocksPerMultiprocessor(&count, kernel, static_cast<int>(shape.threads),
+                                                                   shape.shared_bytes) == cudaSuccess;
+  return known && count > 0 ? std::int64_t{count} * multiprocessors : 1;
 }
 
 }  // namespace kernelwire

@@ -1,4 +1,4 @@
-// Reductions over the threads that share a row. The result is the same, to the bit, in each of them.
+// Reductions over lanes of a warp. The result is the same, to the bit, in each of them.
 #ifndef KERNELWIRE_KERNELS_PRIMITIVES_ROW_REDUCE_CUH_
 #define KERNELWIRE_KERNELS_PRIMITIVES_ROW_REDUCE_CUH_
 
@@ -25,45 +25,28 @@ __device__ __forceinline__ T ShuffleXor(unsigned members, const T& value, int la
   return other;
 }
 
-/// Combines the values of kThreads threads: of an aligned group of 2, 4, ... 32 lanes, or of a block of kThreads.
-/// `combine` must give the same bits for (a, b) and (b, a): then both lanes of an exchange agree, and all lanes in the
-/// end. Requires: all threads of the group (of the block, beyond 32) call it; other groups of the warp need not.
-/// May be called again at once: the second barrier keeps a fast warp from overwriting what a slow one still reads.
-template <int kThreads, typename T, typename Combine>
-__device__ T RowReduce(T value, const Combine& combine) {
-  static_assert(kThreads <= 32 ? (kThreads & (kThreads - 1)) == 0 : kThreads % 32 == 0);
-  constexpr int kGroup = kThreads < 32 ? kThreads : 32;
-  const unsigned lane = threadIdx.x % 32;
-  const unsigned members = kGroup == 32 ? 0xFFFFFFFFU : ((1U << (kGroup % 32)) - 1U) << (lane / kGroup * kGroup);
+/// The mask of the aligned group of kLanes lanes that this thread belongs to.
+template <int kLanes>
+__device__ __forceinline__ unsigned MembersOfGroup() {
+  static_assert(kLanes >= 1 && kLanes <= 32 && (kLanes & (kLanes - 1)) == 0);
+  if constexpr (kLanes == 32) {
+    return 0xFFFFFFFFU;
+  } else {
+    return ((1U << kLanes) - 1U) << (threadIdx.x % 32 / kLanes * kLanes);
+  }
+}
+
+/// Combines the values of an aligned group of kLanes lanes. `combine` must give the same bits for (a, b) and (b, a):
+/// then both lanes of an exchange agree, and all lanes in the end.
+/// Requires: all lanes of the group call it; other groups of the warp need not.
+template <int kLanes, typename T, typename Combine>
+__device__ __forceinline__ T ReduceLanes(T value, const Combine& combine) {
+  const unsigned members = MembersOfGroup<kLanes>();
 #pragma unroll
-  for (int offset = kGroup / 2; offset > 0; offset /= 2) {
+  for (int offset = kLanes / 2; offset > 0; offset /= 2) {
     value = combine(value, ShuffleXor(members, value, offset));
   }
-  if constexpr (kThreads > 32) {
-    __shared__ T of_warps[kThreads / 32];
-    if (lane == 0) {
-      of_warps[threadIdx.x / 32] = value;
-    }
-    __syncthreads();
-    value = of_warps[0];
-#pragma unroll
-    for (int warp = 1; warp < kThreads / 32; ++warp) {
-      value = combine(value, of_warps[warp]);
-    }
-    __syncthreads();
-  }
   return value;
-}
-
-template <int kThreads, typename T>
-__device__ __forceinline__ T RowSum(T value) {
-  return RowReduce<kThreads>(value, [](T a, T b) { return a + b; });
-}
-
-/// NaN may be dropped, as fmax does.
-template <int kThreads, typename T>
-__device__ __forceinline__ T RowMax(T value) {
-  return RowReduce<kThreads>(value, [](T a, T b) { return fmax(a, b); });
 }
 
 }  // namespace kernelwire

@@ -11,14 +11,11 @@
 
 #include <cuda_runtime.h>
 
-#include <limits>
 #include <type_traits>
 
-namespace kernelwire {
+#include "kernels/primitives/minus_infinity.h"
 
-/// -infinity, also in device code.
-template <typename Acc>
-inline constexpr Acc kMinusInfinity = -std::numeric_limits<Acc>::infinity();
+namespace kernelwire {
 
 /// exp(x) for x <= 0. Results that end in 16 bits take the faster power of two: its error, at most
 /// (2 + |x|) * 2^-23 of the result, is far below half of a unit there.
@@ -39,30 +36,31 @@ __device__ __forceinline__ Acc SoftmaxOffset(Acc maximum) {
   return maximum == kMinusInfinity<Acc> ? Acc{0} : maximum;
 }
 
-/// Sums run in f64: they fold the sums of short stretches, so that the longest row is summed as exactly as a short one.
-template <typename Acc>
+/// `Sum` is f64 where parts are long or many: then the longest row is summed as exactly as a short one.
+template <typename Acc, typename Sum = double>
 struct RunningSoftmax {
   Acc maximum;
-  double sum;  // of exp(x - SoftmaxOffset(maximum))
+  Sum sum;  // of exp(x - SoftmaxOffset(maximum))
 
-  static __device__ __forceinline__ RunningSoftmax Empty() { return {kMinusInfinity<Acc>, 0.0}; }
+  static __device__ __forceinline__ RunningSoftmax Empty() { return {kMinusInfinity<Acc>, Sum{0}}; }
 };
 
 /// The statistics of both parts together. The smaller maximum's sum is the one that is rescaled, so (a, b) and (b, a)
 /// give the same bits.
-template <typename Out, typename Acc>
-__device__ __forceinline__ RunningSoftmax<Acc> Merge(const RunningSoftmax<Acc>& a, const RunningSoftmax<Acc>& b) {
+template <typename Out, typename Acc, typename Sum>
+__device__ __forceinline__ RunningSoftmax<Acc, Sum> Merge(const RunningSoftmax<Acc, Sum>& a,
+                                                          const RunningSoftmax<Acc, Sum>& b) {
   // Members are picked one by one: a reference to the one or the other would put both into memory.
   const bool a_leads = a.maximum >= b.maximum;
   const Acc high_maximum = a_leads ? a.maximum : b.maximum;
   const Acc low_maximum = a_leads ? b.maximum : a.maximum;
-  const double high_sum = a_leads ? a.sum : b.sum;
-  const double low_sum = a_leads ? b.sum : a.sum;
+  const Sum high_sum = a_leads ? a.sum : b.sum;
+  const Sum low_sum = a_leads ? b.sum : a.sum;
   const Acc factor = SoftmaxExp<Out>(low_maximum - SoftmaxOffset(high_maximum));
-  RunningSoftmax<Acc> merged;
+  RunningSoftmax<Acc, Sum> merged;
   merged.maximum = high_maximum;
   // Equal maxima need no factor; of two parts without one it would be exp(-inf), and of two at +inf a second NaN.
-  merged.sum = low_maximum == high_maximum ? high_sum + low_sum : fma(low_sum, static_cast<double>(factor), high_sum);
+  merged.sum = low_maximum == high_maximum ? high_sum + low_sum : fma(low_sum, static_cast<Sum>(factor), high_sum);
   return merged;
 }
 

@@ -18,9 +18,12 @@ struct SegmentTable {
   const Segment* many;  // in device memory, when count > 1
   int count;
 
-  /// The segment that row `row` of the launch belongs to. Requires: 0 <= row < total rows.
-  __device__ __forceinline__ const Segment& Of(std::int64_t row) const {
-    return count == 1 ? only : many[FindSegment(many, count, row)];
+  /// pick(segment) for the segment that row `row` of the launch belongs to. `pick` returns by value what it needs of
+  /// it, so that a single segment is read from the constant bank and no address of it is ever taken. Requires: 0 <= row
+  /// < total rows.
+  template <typename Pick>
+  __device__ __forceinline__ auto PickOf(std::int64_t row, const Pick& pick) const {
+    return count == 1 ? pick(only) : pick(many[FindSegment(many, count, row)]);
   }
 };
 

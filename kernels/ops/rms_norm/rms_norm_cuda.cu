@@ -1,14 +1,17 @@
 // The launch of rms_norm: from the plan to the kernels of its type.
 #include "kernels/ops/rms_norm/rms_norm_kernel.cuh"
+#include "kernels/primitives/row_plain.h"
 
 namespace kernelwire {
 
 int LaunchRmsNormCuda(const Launch& launch, CUstream_st* stream) {
   const auto params = launch.plan->Params<RmsNormParams>();
-  const RmsNormArguments arguments{launch.device_segments, launch.segment_count, launch.total_rows, params.width,
-                                   params.epsilon};
+  const RmsNormArguments arguments{TableOf(launch), launch.total_rows, params.width, params.epsilon, {}};
+  const bool plain =
+      RowsArePlain(launch, params.x_type, params.width, {{false, kRmsNormX, kRowStrideX}, {true, 0, kRowStrideY}},
+                   {{kRmsNormWeightInput, kRowWeight}});
   return WithFloatType(params.x_type, [&](auto tag) {
-    return LaunchRmsNorm<typename decltype(tag)::Type>(params.y_type, arguments, stream);
+    return LaunchRmsNormRows<typename decltype(tag)::Type>(params.y_type, plain, arguments, stream);
   });
 }
 

@@ -1,5 +1,5 @@
-// rms_norm on the device: one kernel for rows that fit into registers, one for longer rows and for results of another
-// type than x, and the launch of either.
+// rms_norm on the device: one kernel for rows that registers hold, one for longer rows and for results of another type
+// than x, and the launch of either. add_rms_norm is made of the same parts, so that both give the same bits.
 #ifndef KERNELWIRE_KERNELS_OPS_RMS_NORM_RMS_NORM_KERNEL_CUH_
 #define KERNELWIRE_KERNELS_OPS_RMS_NORM_RMS_NORM_KERNEL_CUH_
 
@@ -7,206 +7,235 @@
 #include <type_traits>
 
 #include "kernels/core/launch.h"
-#include "kernels/device/launch.cuh"
 #include "kernels/ops/rms_norm/rms_norm.h"
-#include "kernels/primitives/row_parameter.h"
-#include "kernels/primitives/row_reduce.cuh"
-#include "kernels/primitives/row_tile.cuh"
-#include "kernels/primitives/segment_lookup.h"
-#include "kernels/primitives/vector_io.cuh"
+#include "kernels/primitives/inverse_root.cuh"
+#include "kernels/primitives/norm_params.h"
+#include "kernels/primitives/row_launch.cuh"
+#include "kernels/primitives/row_parameter.cuh"
+#include "kernels/primitives/row_stream.cuh"
+#include "kernels/primitives/row_vectors.cuh"
+#include "kernels/primitives/segment_table.cuh"
 
 namespace kernelwire {
 
 struct RmsNormArguments {
-  const Segment* segments;
-  int segment_count;
+  SegmentTable table;
   std::int64_t total_rows;
   std::int64_t width;
   double epsilon;
+  RowTuning tuning;
 };
 
-/// One row of one request: where it lies, and what scales it.
+/// Where one row of one request lies, and what scales it.
 template <typename T, typename Out>
 struct RmsNormRow {
-  using Acc = AccumulatorOf<T, Out>;
-  const T* x;
+  RowSource<T> x;
   Out* y;
   const void* weight;
-  RowParameter parameter;  // how the weight is read
-  Acc one_weight;
+  std::int64_t weight_word;
+};
 
-  __device__ RmsNormRow(const RmsNormArguments& arguments, std::int64_t row) {
-    const Segment& segment = arguments.segments[FindSegment(arguments.segments, arguments.segment_count, row)];
+template <typename T, typename Out>
+__device__ __forceinline__ RmsNormRow<T, Out> RmsNormRowAt(const RmsNormArguments& arguments, std::int64_t row) {
+  return arguments.table.PickOf(row, [&](const Segment& segment) -> RmsNormRow<T, Out> {
     const std::int64_t index = row - segment.first_row;
-    x = static_cast<const T*>(segment.inputs[kRmsNormX]) + index * segment.extents[kRowStrideX];
-    y = static_cast<Out*>(segment.outputs[0]) + index * segment.extents[kRowStrideY];
-    weight = segment.inputs[kRmsNormWeightInput];
-    parameter = UnpackRowParameter(segment.extents[kRowWeight]);
-    one_weight = parameter.kind == RowParameterKind::kOne ? LoadOne<Acc>(parameter.dtype, weight, 0) : Acc{1};
+    return {
+        RowSourceAt<T>(segment.inputs[kRmsNormX], index, segment.rows, segment.extents[kRowStrideX], arguments.width),
+        static_cast<Out*>(segment.outputs[0]) + index * segment.extents[kRowStrideY],
+        segment.inputs[kRmsNormWeightInput], segment.extents[kRowWeight]};
+  });
+}
+
+/// This thread's part of the sum of squares, in four chains.
+template <typename Acc, typename Held>
+__device__ __forceinline__ Acc SumOfSquares(const Held& held) {
+  Acc sums[4] = {};
+#pragma unroll
+  for (int v = 0; v < Held::kVectors; ++v) {
+    Acc values[Held::kLength];
+    Unpack<typename Held::Element>(held.vectors[v], values);
+#pragma unroll
+    for (int j = 0; j < Held::kLength; ++j) {
+      Acc& sum = sums[(v * Held::kLength + j) % 4];
+      sum = fma(values[j], values[j], sum);
+    }
+  }
+  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+}
+
+/// What multiplies a row, or says that its squares have left f32 and the row must be computed in f64.
+template <typename Acc>
+struct RmsFactor {
+  Acc factor;
+  bool leaves_f32;
+
+  __device__ __forceinline__ RmsFactor(Acc mean_square, double epsilon)
+      : factor(InverseRoot(mean_square + static_cast<Acc>(epsilon))),
+        leaves_f32(std::is_same_v<Acc, float> && MeanSquareLeavesF32(static_cast<double>(mean_square), epsilon)) {}
+};
+
+/// y = (x * factor) * weight of a held row.
+template <typename Held, typename Group, typename Parameter, typename Acc>
+__device__ __forceinline__ void StoreScaled(const Group& group, const Held& held, const Parameter& weight, Acc factor,
+                                            typename Held::Element* y, int width) {
+  using T = typename Held::Element;
+  Held::Store(group, y, width, [&](int v, int index) {
+    Acc values[Held::kLength];
+    Unpack<T>(held.vectors[v], values);
+    if (index < width) {
+      Acc weights[Held::kLength];
+      weight.template Values<true>(v, index, width, weights);
+#pragma unroll
+      for (int j = 0; j < Held::kLength; ++j) {
+        values[j] = values[j] * factor * weights[j];
+      }
+    }
+    return Pack<T>(values);
+  });
+}
+
+template <typename Group, typename Acc>
+__device__ __forceinline__ Acc RowSum(Group& group, Acc sum) {
+  return group.Reduce(sum, Acc{0}, [](Acc a, Acc b) { return a + b; });
+}
+
+/// For the rare row whose squares f32 cannot hold: element(i) is read again, one by one. Out of line, and nothing of
+/// the held row goes along: the way there may cost, the kernels that hardly ever take it should not.
+template <typename Out, typename Group, typename Element>
+__device__ __noinline__ void RmsNormInF64(Group group, const Element element, Out* y, const void* weight,
+                                          std::int64_t weight_word, int width, double epsilon) {
+  double sum = 0.0;
+  for (int i = group.rank(); i < width; i += group.size()) {
+    sum = fma(element(i), element(i), sum);
+  }
+  const double factor = InverseRoot(RowSum(group, sum) / width + epsilon);
+  for (int i = group.rank(); i < width; i += group.size()) {
+    y[i] = Narrow<Out>(element(i) * factor * ParameterInF64(weight_word, weight, i, 1.0));
+  }
+}
+
+/// Rows that registers hold: each is read once, and written after all of it has been read.
+template <typename T, typename Shape, bool kPlain>
+__global__ void __launch_bounds__(Shape::kBlockThreads, Shape::kResidentBlocks)
+    RmsNormResidentKernel(const __grid_constant__ RmsNormArguments arguments) {
+  using Acc = AccumulatorOf<T>;
+  using Loads = RowLoads<T, Shape::kVectors, kPlain, FillZero>;
+  const int blocks = arguments.tuning.cluster_blocks;
+  const int width = static_cast<int>(arguments.width);
+  auto group = RowGrid<typename Shape::Group>::GroupOf(blocks);
+  const auto row_at = [&](std::int64_t index) { return RmsNormRowAt<T, T>(arguments, index); };
+  ForEachRow<Loads, Shape::kLooksAhead>(
+      group, blocks, arguments.total_rows, row_at, [&](const auto& row, Loads& loads) {
+        DeviceParameter<T, Shape::kVectors, Acc, kPlain> weight(row.weight_word, row.weight, Acc{1});
+        weight.Prefetch(group, width);
+        const Acc sum = RowSum(group, SumOfSquares<Acc>(loads.x));
+        loads.x.StayPacked();
+        weight.StayPacked();
+        const RmsFactor<Acc> scale(sum / static_cast<Acc>(width), arguments.epsilon);
+        if (scale.leaves_f32) {
+          const auto element = [x = row.x.data](int i) { return Widen<double>(x[i]); };
+          RmsNormInF64(group, element, row.y, row.weight, row.weight_word, width, arguments.epsilon);
+        } else {
+          StoreScaled(group, loads.x, weight, scale.factor, row.y, width);
+        }
+      });
+}
+
+/// A row of any width, a stretch at a time; sums of stretches run in f64. `source` has `First(group, first, count)` and
+/// `Again(...)`: the stretch in the pass that sums, and in the pass that writes y; `Passed` comes between. Returns
+/// false, and writes nothing, when the squares leave f32.
+template <typename Acc, typename Out, typename Source>
+__device__ bool StreamRmsNorm(BlockGroup& group, Source& source, Out* y, const void* weight_data,
+                              std::int64_t weight_word, const RmsNormArguments& arguments) {
+  using T = typename Source::Element;
+  double partial = 0.0;
+  ForEachStretch<T>(group, arguments.width, [&](std::int64_t first, int count) {
+    partial += static_cast<double>(SumOfSquares<Acc>(source.First(group, first, count)));
+  });
+  source.Passed();
+  const double mean_square = RowSum(group, partial) / static_cast<double>(arguments.width);
+  if (std::is_same_v<Acc, float> && MeanSquareLeavesF32(mean_square, arguments.epsilon)) {
+    return false;
+  }
+  if (y == nullptr) {
+    return true;
+  }
+  const auto factor = static_cast<Acc>(InverseRoot(mean_square + arguments.epsilon));
+  const DeviceParameter<T, 1, Acc, false> weight(weight_word, weight_data, Acc{1});
+  ForEachStretchBackwards<T>(group, arguments.width, [&](std::int64_t first, int count) {
+    const auto compute = [&](std::int64_t at, Acc(&values)[StreamVectors<T>::kLength]) {
+      Acc weights[StreamVectors<T>::kLength];
+      weight.template Values<false>(0, at, arguments.width, weights);
+#pragma unroll
+      for (int j = 0; j < StreamVectors<T>::kLength; ++j) {
+        values[j] = values[j] * factor * weights[j];
+      }
+    };
+    StoreStretch<Acc>(group, source.Again(group, first, count), first, count, y, compute);
+  });
+  return true;
+}
+
+/// x as StreamRmsNorm reads it.
+template <typename T>
+struct StreamedRow {
+  using Element = T;
+  const T* x;
+  std::int64_t width;
+
+  __device__ __forceinline__ StreamVectors<T> First(const BlockGroup& group, std::int64_t first, int count) const {
+    return LoadStretch(group, x, width, first, count, FillZero::Value<T>());
+  }
+  __device__ __forceinline__ void Passed() {}
+  __device__ __forceinline__ StreamVectors<T> Again(const BlockGroup& group, std::int64_t first, int count) const {
+    StreamVectors<T> held;
+    held.LoadOwn(group, x + first, count, FillZero::Value<T>());
+    return held;
   }
 };
 
-/// This thread's part of the sum of squares.
-template <typename Acc, typename Tile>
-__device__ __forceinline__ Acc SumOfSquares(const Tile& tile) {
-  Acc sum{0};
-#pragma unroll
-  for (int v = 0; v < Tile::kVectors; ++v) {
-#pragma unroll
-    for (int j = 0; j < Tile::kLength; ++j) {
-      const Acc value = Widen<Acc>(tile.vectors[v].values[j]);
-      sum = fma(value, value, sum);
-    }
-  }
-  return sum;
-}
-
-/// y = (x * factor) * weight for the `count` elements of the tile that begin at element `first` of the row. `Weight` is
-/// the weight's type, or void when one weight serves all.
-template <typename Weight, typename Tile, typename Out, typename Acc>
-__device__ __forceinline__ void StoreScaled(const Tile& tile, const RmsNormRow<typename Tile::Element, Out>& row,
-                                            std::int64_t first, std::int64_t count, Acc factor) {
-  constexpr int kLength = Tile::kLength;
-#pragma unroll
-  for (int v = 0; v < Tile::kVectors; ++v) {
-    const std::int64_t index = Tile::IndexOf(v);
-    if (index < count) {
-      Acc weight[kLength];
-      if constexpr (!std::is_void_v<Weight>) {
-        LoadWidened(static_cast<const Weight*>(row.weight) + first + index, weight);
-      }
-      Acc result[kLength];
-#pragma unroll
-      for (int j = 0; j < kLength; ++j) {
-        const Acc scaled = Widen<Acc>(tile.vectors[v].values[j]) * factor;
-        result[j] = scaled * (std::is_void_v<Weight> ? row.one_weight : weight[j]);
-      }
-      StoreNarrowed(result, row.y + first + index);
-    }
-  }
-}
-
-template <typename Tile, typename Out, typename Acc>
-__device__ __forceinline__ void StoreWeighted(const Tile& tile, const RmsNormRow<typename Tile::Element, Out>& row,
-                                              std::int64_t first, std::int64_t count, Acc factor) {
-  if (row.parameter.kind != RowParameterKind::kRow) {
-    StoreScaled<void>(tile, row, first, count, factor);
-  } else {
-    WithFloatType(row.parameter.dtype,
-                  [&](auto tag) { StoreScaled<typename decltype(tag)::Type>(tile, row, first, count, factor); });
-  }
-}
-
-/// For the rare row whose squares f32 cannot hold; plain and slow. All threads of the row call it.
-template <int kThreads, typename T, typename Out>
-__device__ __noinline__ void NormaliseInF64(const RmsNormRow<T, Out> row, std::int64_t width, double epsilon) {
-  const int lane = static_cast<int>(threadIdx.x) % kThreads;
-  double sum = 0.0;
-  for (std::int64_t i = lane; i < width; i += kThreads) {
-    const auto value = Widen<double>(row.x[i]);
-    sum = fma(value, value, sum);
-  }
-  const double mean_square = RowSum<kThreads>(sum) / static_cast<double>(width);
-  const double factor = 1.0 / sqrt(mean_square + epsilon);
-  for (std::int64_t i = lane; i < width; i += kThreads) {
-    const double weight = row.parameter.kind == RowParameterKind::kRow
-                              ? LoadOne<double>(row.parameter.dtype, row.weight, i)
-                              : static_cast<double>(row.one_weight);
-    row.y[i] = Narrow<Out>(Widen<double>(row.x[i]) * factor * weight);
-  }
-}
-
-/// Rows that a tile holds whole: each is read once. Threads of rows beyond the last go along with empty tiles, because
-/// reductions need the whole block.
-template <typename Tile>
-__global__ void __launch_bounds__(Tile::kBlockThreads) RmsNormResidentKernel(const RmsNormArguments arguments) {
-  using T = typename Tile::Element;
-  using Acc = AccumulatorOf<T>;
-  const std::int64_t step = std::int64_t{gridDim.x} * Tile::kRowsOfBlock;
-  const int row_of_block = static_cast<int>(threadIdx.x) / Tile::kThreads;
-  for (std::int64_t first = std::int64_t{blockIdx.x} * Tile::kRowsOfBlock; first < arguments.total_rows;
-       first += step) {
-    const bool live = first + row_of_block < arguments.total_rows;
-    const RmsNormRow<T, T> row(arguments, live ? first + row_of_block : first);
-    const std::int64_t count = live ? arguments.width : 0;
-    Tile tile;
-    tile.Load(row.x, count, Narrow<T>(Acc{0}));
-    const Acc sum = RowSum<Tile::kThreads>(SumOfSquares<Acc>(tile));
-    const Acc mean_square = sum / static_cast<Acc>(arguments.width);
-    if (std::is_same_v<Acc, float> && live &&
-        MeanSquareLeavesF32(static_cast<double>(mean_square), arguments.epsilon)) {
-      NormaliseInF64<Tile::kThreads>(row, arguments.width, arguments.epsilon);
-      continue;
-    }
-    const Acc factor = Acc{1} / sqrt(mean_square + static_cast<Acc>(arguments.epsilon));
-    StoreWeighted(tile, row, 0, count, factor);
-  }
-}
-
-/// Rows of any width, a block each: read twice, a tile at a time. Sums of tiles run in f64.
-template <typename Tile, typename Out>
-__global__ void __launch_bounds__(Tile::kBlockThreads) RmsNormStreamingKernel(const RmsNormArguments arguments) {
-  using T = typename Tile::Element;
+/// Rows of any width, and results of any type: x is read twice.
+template <typename T, typename Out>
+__global__ void __launch_bounds__(RowGrid<BlockGroup>::kBlockThreads)
+    RmsNormStreamKernel(const __grid_constant__ RmsNormArguments arguments) {
   using Acc = AccumulatorOf<T, Out>;
-  for (std::int64_t index = blockIdx.x; index < arguments.total_rows; index += gridDim.x) {
-    const RmsNormRow<T, Out> row(arguments, index);
-    double partial = 0.0;
-    for (std::int64_t first = 0; first < arguments.width; first += Tile::kElements) {
-      Tile tile;
-      tile.Load(row.x + first, arguments.width - first, Narrow<T>(Acc{0}));
-      partial += static_cast<double>(SumOfSquares<Acc>(tile));
-    }
-    const double mean_square = RowSum<Tile::kThreads>(partial) / static_cast<double>(arguments.width);
-    if (std::is_same_v<Acc, float> && MeanSquareLeavesF32(mean_square, arguments.epsilon)) {
-      NormaliseInF64<Tile::kThreads>(row, arguments.width, arguments.epsilon);
-      continue;
-    }
-    const auto factor = static_cast<Acc>(1.0 / sqrt(mean_square + arguments.epsilon));
-    for (std::int64_t first = 0; first < arguments.width; first += Tile::kElements) {
-      Tile tile;
-      tile.Load(row.x + first, arguments.width - first, Narrow<T>(Acc{0}));
-      StoreWeighted(tile, row, first, arguments.width - first, factor);
+  using Grid = RowGrid<BlockGroup>;
+  const int blocks = arguments.tuning.cluster_blocks;
+  BlockGroup group(blocks);
+  for (std::int64_t index = Grid::FirstRow(blocks); index < arguments.total_rows; index += Grid::RowsOfGrid(blocks)) {
+    const auto row = RmsNormRowAt<T, Out>(arguments, index);
+    StreamedRow<T> source{row.x.data, arguments.width};
+    if (!StreamRmsNorm<Acc>(group, source, row.y, row.weight, row.weight_word, arguments)) {
+      StreamRmsNorm<double>(group, source, row.y, row.weight, row.weight_word, arguments);
     }
   }
-}
-
-/// Launches rows of type T with results of type T. The tile, and with it the order of every sum, follows from T and the
-/// width.
-template <typename T>
-cudaError_t LaunchRmsNormSameType(const RmsNormArguments& arguments, cudaStream_t stream) {
-  return WithTile<T>(
-      arguments.width,
-      [&](auto tag) {
-        using Tile = typename decltype(tag)::Type;
-        return LaunchKernel(&RmsNormResidentKernel<Tile>, ShapeForRows<Tile>(arguments.total_rows), stream, arguments);
-      },
-      [&](auto tag) {
-        using Tile = typename decltype(tag)::Type;
-        return LaunchKernel(&RmsNormStreamingKernel<Tile, T>, ShapeForRows<Tile>(arguments.total_rows), stream,
-                            arguments);
-      });
 }
 
 /// Launches rows of type T with results of any type.
 template <typename T>
-cudaError_t LaunchRmsNorm(DataType y_type, const RmsNormArguments& arguments, cudaStream_t stream) {
+cudaError_t LaunchRmsNormRows(DataType y_type, bool plain, RmsNormArguments arguments, cudaStream_t stream) {
+  arguments.tuning = TuneRows(arguments.width * static_cast<std::int64_t>(sizeof(T)), DeviceHasClusters());
+  if (y_type == kDataTypeOf<T> && arguments.tuning.method != RowTuning::Method::kStream) {
+    return WithRowShape(arguments.tuning, [&](auto shape) {
+      using Shape = decltype(shape);
+      using Group = typename Shape::Group;
+      return plain
+                 ? LaunchRows<Group, &RmsNormResidentKernel<T, Shape, true>>(arguments, arguments.total_rows, stream)
+                 : LaunchRows<Group, &RmsNormResidentKernel<T, Shape, false>>(arguments, arguments.total_rows, stream);
+    });
+  }
+  arguments.tuning = StreamRows(arguments.width * static_cast<std::int64_t>(sizeof(T)), DeviceHasClusters());
   return WithFloatType(y_type, [&](auto tag) {
     using Out = typename decltype(tag)::Type;
-    if constexpr (std::is_same_v<T, Out>) {
-      return LaunchRmsNormSameType<T>(arguments, stream);
-    } else {
-      using Tile = RowTile<T, 128, 8, 1>;
-      return LaunchKernel(&RmsNormStreamingKernel<Tile, Out>, ShapeForRows<Tile>(arguments.total_rows), stream,
-                          arguments);
-    }
+    return LaunchRows<BlockGroup, &RmsNormStreamKernel<T, Out>>(arguments, arguments.total_rows, stream);
   });
 }
 
 // A file each, so that they compile side by side.
-extern template cudaError_t LaunchRmsNorm<__half>(DataType, const RmsNormArguments&, cudaStream_t);
-extern template cudaError_t LaunchRmsNorm<__nv_bfloat16>(DataType, const RmsNormArguments&, cudaStream_t);
-extern template cudaError_t LaunchRmsNorm<float>(DataType, const RmsNormArguments&, cudaStream_t);
-extern template cudaError_t LaunchRmsNorm<double>(DataType, const RmsNormArguments&, cudaStream_t);
+extern template cudaError_t LaunchRmsNormRows<__half>(DataType, bool, RmsNormArguments, cudaStream_t);
+extern template cudaError_t LaunchRmsNormRows<__nv_bfloat16>(DataType, bool, RmsNormArguments, cudaStream_t);
+extern template cudaError_t LaunchRmsNormRows<float>(DataType, bool, RmsNormArguments, cudaStream_t);
+extern template cudaError_t LaunchRmsNormRows<double>(DataType, bool, RmsNormArguments, cudaStream_t);
 
 }  // namespace kernelwire
 

@@ -3,6 +3,6 @@
 
 namespace kernelwire {
 
-template cudaError_t LaunchSoftmax<__half>(DataType, const SoftmaxArguments&, cudaStream_t);
+template cudaError_t LaunchSoftmaxRows<__half, false>(DataType, bool, SoftmaxArguments, cudaStream_t);
 
 }  // namespace kernelwire

@@ -1,5 +1,5 @@
-// softmax on the device: one kernel for rows that fit into registers, one for longer rows and for results of another
-// type than x, one for interleaved rows (an axis that is not the last), and the launch of each.
+// softmax and log_softmax on the device: one kernel for rows that registers hold, one for longer rows and for results
+// of another type than x, one for interleaved rows (an axis that is not the last), and the launch of each.
 #ifndef KERNELWIRE_KERNELS_OPS_SOFTMAX_SOFTMAX_KERNEL_CUH_
 #define KERNELWIRE_KERNELS_OPS_SOFTMAX_SOFTMAX_KERNEL_CUH_
 
@@ -7,180 +7,214 @@
 #include <type_traits>
 
 #include "kernels/core/launch.h"
-#include "kernels/device/launch.cuh"
 #include "kernels/ops/softmax/softmax.h"
+#include "kernels/primitives/row_launch.cuh"
 #include "kernels/primitives/row_parameter.h"
-#include "kernels/primitives/row_reduce.cuh"
-#include "kernels/primitives/row_tile.cuh"
+#include "kernels/primitives/row_plain.h"
+#include "kernels/primitives/row_stream.cuh"
 #include "kernels/primitives/running_softmax.cuh"
-#include "kernels/primitives/segment_lookup.h"
-#include "kernels/primitives/vector_io.cuh"
+#include "kernels/primitives/segment_table.cuh"
 
 namespace kernelwire {
 
 struct SoftmaxArguments {
-  const Segment* segments;
-  int segment_count;
+  SegmentTable table;
   std::int64_t pieces;  // see SoftmaxParams
   std::int64_t width;
   std::int64_t inner;
   SoftmaxAlgorithm algorithm;
+  RowTuning tuning;
 };
 
-/// Where a piece's elements lie.
+/// Where one row, or one piece of interleaved rows, of one request lies.
 template <typename T, typename Out>
-struct SoftmaxPiece {
-  const T* x;
+struct SoftmaxRow {
+  RowSource<T> x;
   Out* y;
+};
 
-  __device__ SoftmaxPiece(const SoftmaxArguments& arguments, std::int64_t piece) {
-    const Segment& segment = arguments.segments[FindSegment(arguments.segments, arguments.segment_count, piece)];
-    const std::int64_t index = piece - segment.first_row;
-    x = static_cast<const T*>(segment.inputs[0]) + index * segment.extents[kRowStrideX];
-    y = static_cast<Out*>(segment.outputs[0]) + index * segment.extents[kRowStrideY];
+template <typename T, typename Out>
+__device__ __forceinline__ SoftmaxRow<T, Out> SoftmaxRowAt(const SoftmaxArguments& arguments, std::int64_t row) {
+  return arguments.table.PickOf(row, [&](const Segment& segment) -> SoftmaxRow<T, Out> {
+    const std::int64_t index = row - segment.first_row;
+    return {RowSourceAt<T>(segment.inputs[0], index, segment.rows, segment.extents[kRowStrideX], arguments.width),
+            static_cast<Out*>(segment.outputs[0]) + index * segment.extents[kRowStrideY]};
+  });
+}
+
+/// From a row's statistics to its results: probabilities, or (kLog) their logarithms.
+template <bool kLog, typename Out, typename Acc>
+struct SoftmaxResult {
+  Acc maximum;
+  Acc last;  // 1 / sum, or log(sum)
+
+  template <typename Sum>
+  __device__ __forceinline__ explicit SoftmaxResult(const RunningSoftmax<Acc, Sum>& row)
+      : maximum(row.maximum), last(kLog ? static_cast<Acc>(log(row.sum)) : static_cast<Acc>(Sum{1} / row.sum)) {}
+
+  __device__ __forceinline__ Acc operator()(Acc x) const {
+    return kLog ? (x - maximum) - last : SoftmaxExp<Out>(x - maximum) * last;
   }
 };
 
-/// The elements of a tile that this thread holds, widened.
-template <typename Acc, typename Tile>
-__device__ __forceinline__ void WidenTile(const Tile& tile, Acc (&x)[Tile::kVectors * Tile::kLength]) {
-#pragma unroll
-  for (int v = 0; v < Tile::kVectors; ++v) {
-#pragma unroll
-    for (int j = 0; j < Tile::kLength; ++j) {
-      x[v * Tile::kLength + j] = Widen<Acc>(tile.vectors[v].values[j]);
-    }
-  }
-}
-
-/// Writes y = values * factor for what the tile covers of `count` elements at `to`.
-template <typename Tile, typename Out, typename Acc>
-__device__ __forceinline__ void StoreTile(const Acc (&values)[Tile::kVectors * Tile::kLength], Acc factor,
-                                          std::int64_t count, Out* to) {
-#pragma unroll
-  for (int v = 0; v < Tile::kVectors; ++v) {
-    const std::int64_t index = Tile::IndexOf(v);
-    if (index < count) {
-      Acc results[Tile::kLength];
-#pragma unroll
-      for (int j = 0; j < Tile::kLength; ++j) {
-        results[j] = values[v * Tile::kLength + j] * factor;
-      }
-      StoreNarrowed(results, to + index);
-    }
-  }
-}
-
-/// Rows that a tile holds whole: each is read once and exponentiated once, the maximum first. Threads of rows beyond
-/// the last go along with empty tiles, because reductions need the whole block.
-template <typename Tile>
-__global__ void __launch_bounds__(Tile::kBlockThreads) SoftmaxResidentKernel(const SoftmaxArguments arguments) {
-  using T = typename Tile::Element;
-  using Acc = AccumulatorOf<T>;
-  constexpr int kHeld = Tile::kVectors * Tile::kLength;
-  const std::int64_t step = std::int64_t{gridDim.x} * Tile::kRowsOfBlock;
-  const int row_of_block = static_cast<int>(threadIdx.x) / Tile::kThreads;
-  for (std::int64_t first = std::int64_t{blockIdx.x} * Tile::kRowsOfBlock; first < arguments.pieces; first += step) {
-    const bool live = first + row_of_block < arguments.pieces;
-    const SoftmaxPiece<T, T> row(arguments, live ? first + row_of_block : first);
-    const std::int64_t count = live ? arguments.width : 0;
-    Tile tile;
-    tile.Load(row.x, count, Narrow<T>(kMinusInfinity<Acc>));
-    Acc values[kHeld];
-    WidenTile(tile, values);
-    Acc maximum = kMinusInfinity<Acc>;
-#pragma unroll
-    for (int i = 0; i < kHeld; ++i) {
-      maximum = fmax(maximum, values[i]);
-    }
-    maximum = RowMax<Tile::kThreads>(maximum);
-    Acc sum{0};
-#pragma unroll
-    for (int i = 0; i < kHeld; ++i) {
-      values[i] = SoftmaxExp<T>(values[i] - maximum);
-      sum += values[i];
-    }
-    sum = RowSum<Tile::kThreads>(sum);
-    StoreTile<Tile>(values, Acc{1} / sum, count, row.y);
-  }
-}
-
-/// This thread's part of the sum of exp(x - offset) over a row, tile by tile.
-template <typename Tile, typename Out, typename Acc>
-__device__ __forceinline__ double SumOfExponentials(const typename Tile::Element* x, std::int64_t width, Acc offset) {
-  double partial = 0.0;
-  for (std::int64_t first = 0; first < width; first += Tile::kElements) {
-    Tile tile;
-    tile.Load(x + first, width - first, Narrow<typename Tile::Element>(kMinusInfinity<Acc>));
-    Acc values[Tile::kVectors * Tile::kLength];
-    WidenTile(tile, values);
-    Acc sum{0};
-#pragma unroll
-    for (int i = 0; i < Tile::kVectors * Tile::kLength; ++i) {
-      sum += SoftmaxExp<Out>(values[i] - offset);
-    }
-    partial += static_cast<double>(sum);
-  }
-  return partial;
-}
-
-/// Two passes: the maximum, then the sum.
-template <typename Tile, typename Out, typename Acc>
-__device__ RunningSoftmax<Acc> SafeStatistics(const typename Tile::Element* x, std::int64_t width) {
+/// The maximum of what a thread holds.
+template <typename Acc, typename Held>
+__device__ __forceinline__ Acc MaximumOf(const Held& held) {
   Acc maximum = kMinusInfinity<Acc>;
-  for (std::int64_t first = 0; first < width; first += Tile::kElements) {
-    Tile tile;
-    tile.Load(x + first, width - first, Narrow<typename Tile::Element>(kMinusInfinity<Acc>));
 #pragma unroll
-    for (int v = 0; v < Tile::kVectors; ++v) {
+  for (int v = 0; v < Held::kVectors; ++v) {
+    Acc values[Held::kLength];
+    Unpack<typename Held::Element>(held.vectors[v], values);
 #pragma unroll
-      for (int j = 0; j < Tile::kLength; ++j) {
-        maximum = fmax(maximum, Widen<Acc>(tile.vectors[v].values[j]));
-      }
+    for (int j = 0; j < Held::kLength; ++j) {
+      maximum = fmax(maximum, values[j]);
     }
   }
-  maximum = RowMax<Tile::kThreads>(maximum);
-  const double partial = SumOfExponentials<Tile, Out>(x, width, SoftmaxOffset(maximum));
-  return {maximum, RowSum<Tile::kThreads>(partial)};
+  return maximum;
+}
+
+/// The exponentials of what a thread holds, below `maximum`, and their sum in four chains.
+template <typename Acc, typename Held>
+struct Exponentials {
+  Acc values[Held::kHeld];
+  Acc sum;
+
+  template <typename Out>
+  __device__ __forceinline__ void Compute(const Held& held, Acc maximum, TypeTag<Out> /*of_result*/) {
+    const Acc offset = SoftmaxOffset(maximum);
+    Acc sums[4] = {};
+#pragma unroll
+    for (int v = 0; v < Held::kVectors; ++v) {
+      Acc elements[Held::kLength];
+      Unpack<typename Held::Element>(held.vectors[v], elements);
+#pragma unroll
+      for (int j = 0; j < Held::kLength; ++j) {
+        const int i = v * Held::kLength + j;
+        values[i] = SoftmaxExp<Out>(elements[j] - offset);
+        sums[i % 4] += values[i];
+      }
+    }
+    sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+  }
+};
+
+/// What a thread knows when its group has agreed on a row: the row's statistics, and the maximum that its own
+/// exponentials were taken below.
+template <typename Acc>
+struct AgreedRow {
+  RunningSoftmax<Acc, Acc> row;
+  Acc own_maximum;
+};
+
+/// Lanes agree on the maximum first. A block agrees once, on both: each thread exponentiates below its own maximum, and
+/// the merge rescales.
+template <typename Out, typename Acc, typename Held, typename Group>
+__device__ __forceinline__ AgreedRow<Acc> Agree(Group& group, Held& held, Exponentials<Acc, Held>& exponentials) {
+  using Statistics = RunningSoftmax<Acc, Acc>;
+  Acc maximum = MaximumOf<Acc>(held);
+  if constexpr (std::is_same_v<Group, BlockGroup>) {
+    held.StayPacked();
+    exponentials.Compute(held, maximum, TypeTag<Out>{});
+    const auto merge = [](const Statistics& a, const Statistics& b) { return Merge<Out>(a, b); };
+    return {group.Reduce(Statistics{maximum, exponentials.sum}, Statistics::Empty(), merge), maximum};
+  } else {
+    maximum = group.Reduce(maximum, kMinusInfinity<Acc>, [](Acc a, Acc b) { return fmax(a, b); });
+    held.StayPacked();
+    exponentials.Compute(held, maximum, TypeTag<Out>{});
+    return {{maximum, group.Reduce(exponentials.sum, Acc{0}, [](Acc a, Acc b) { return a + b; })}, maximum};
+  }
+}
+
+/// Rows that registers hold: each is read once, and written after all of it has been read.
+template <typename T, bool kLog, typename Shape, bool kPlain>
+__global__ void __launch_bounds__(Shape::kBlockThreads, Shape::kResidentBlocks)
+    SoftmaxResidentKernel(const __grid_constant__ SoftmaxArguments arguments) {
+  using Acc = AccumulatorOf<T>;
+  using Held = RowVectors<T, Shape::kVectors, kPlain>;
+  using Loads = RowLoads<T, Shape::kVectors, kPlain, FillMinusInfinity>;
+  const int blocks = arguments.tuning.cluster_blocks;
+  auto group = RowGrid<typename Shape::Group>::GroupOf(blocks);
+  const auto row_at = [&](std::int64_t index) { return SoftmaxRowAt<T, T>(arguments, index); };
+  ForEachRow<Loads, Shape::kLooksAhead>(group, blocks, arguments.pieces, row_at, [&](const auto& row, Loads& loads) {
+    Exponentials<Acc, Held> exponentials;
+    const AgreedRow<Acc> agreed = Agree<T>(group, loads.x, exponentials);
+    const SoftmaxResult<kLog, T, Acc> result(agreed.row);
+    // Where the row is nothing but -infinity, 0 * (1 / 0) gives the NaN that is due.
+    const Acc factor = SoftmaxExp<T>(agreed.own_maximum - SoftmaxOffset(agreed.row.maximum)) * result.last;
+    Held::Store(group, row.y, row.x.count, [&](int v, int) {
+      Acc values[Held::kLength];
+      Unpack<T>(loads.x.vectors[v], values);
+#pragma unroll
+      for (int j = 0; j < Held::kLength; ++j) {
+        values[j] = kLog ? result(values[j]) : exponentials.values[v * Held::kLength + j] * factor;
+      }
+      return Pack<T>(values);
+    });
+  });
 }
 
 /// One pass: each thread keeps a running maximum and sum, and the threads' are merged.
-template <typename Tile, typename Out, typename Acc>
-__device__ RunningSoftmax<Acc> OnlineStatistics(const typename Tile::Element* x, std::int64_t width) {
-  auto running = RunningSoftmax<Acc>::Empty();
-  for (std::int64_t first = 0; first < width; first += Tile::kElements) {
-    Tile tile;
-    tile.Load(x + first, width - first, Narrow<typename Tile::Element>(kMinusInfinity<Acc>));
-    Acc values[Tile::kVectors * Tile::kLength];
-    WidenTile(tile, values);
-    AddElements<Out>(values, running);
-  }
-  return RowReduce<Tile::kThreads>(
-      running, [](const RunningSoftmax<Acc>& a, const RunningSoftmax<Acc>& b) { return Merge<Out>(a, b); });
+template <typename Out, typename Acc, typename T>
+__device__ RunningSoftmax<Acc> OnlineStatistics(BlockGroup& group, const T* x, std::int64_t width) {
+  using Statistics = RunningSoftmax<Acc>;
+  Statistics running = Statistics::Empty();
+  ForEachStretch<T>(group, width, [&](std::int64_t first, int count) {
+    const auto held = LoadStretch(group, x, width, first, count, FillMinusInfinity::Value<T>());
+#pragma unroll
+    for (const Granule& vector : held.vectors) {
+      Acc values[kElementsOfGranule<T>];
+      Unpack<T>(vector, values);
+      AddElements<Out>(values, running);
+    }
+  });
+  return group.Reduce(running, Statistics::Empty(),
+                      [](const Statistics& a, const Statistics& b) { return Merge<Out>(a, b); });
 }
 
-/// Rows of any width, a block each, a tile at a time: read twice, or three times when the safe algorithm is asked for.
-template <typename Tile, typename Out>
-__global__ void __launch_bounds__(Tile::kBlockThreads) SoftmaxStreamingKernel(const SoftmaxArguments arguments) {
-  using T = typename Tile::Element;
+/// Two passes: the maximum, then the sum.
+template <typename Out, typename Acc, typename T>
+__device__ RunningSoftmax<Acc> SafeStatistics(BlockGroup& group, const T* x, std::int64_t width) {
+  Acc maximum = kMinusInfinity<Acc>;
+  ForEachStretch<T>(group, width, [&](std::int64_t first, int count) {
+    const auto held = LoadStretch(group, x, width, first, count, FillMinusInfinity::Value<T>());
+    maximum = fmax(maximum, MaximumOf<Acc>(held));
+  });
+  maximum = group.Reduce(maximum, kMinusInfinity<Acc>, [](Acc a, Acc b) { return fmax(a, b); });
+  double sum = 0.0;
+  ForEachStretch<T>(group, width, [&](std::int64_t first, int count) {
+    const auto held = LoadStretch(group, x, width, first, count, FillMinusInfinity::Value<T>());
+    Exponentials<Acc, StreamVectors<T>> exponentials;
+    exponentials.Compute(held, maximum, TypeTag<Out>{});
+    sum += static_cast<double>(exponentials.sum);
+  });
+  return {maximum, group.Reduce(sum, 0.0, [](double a, double b) { return a + b; })};
+}
+
+/// Rows of any width, a stretch at a time, and results of any type: read twice, or three times when the safe algorithm
+/// is asked for.
+template <typename T, bool kLog, typename Out>
+__global__ void __launch_bounds__(RowGrid<BlockGroup>::kBlockThreads)
+    SoftmaxStreamKernel(const __grid_constant__ SoftmaxArguments arguments) {
   using Acc = AccumulatorOf<T, Out>;
-  for (std::int64_t index = blockIdx.x; index < arguments.pieces; index += gridDim.x) {
-    const SoftmaxPiece<T, Out> row(arguments, index);
-    const RunningSoftmax<Acc> statistics = arguments.algorithm == SoftmaxAlgorithm::kSafe
-                                               ? SafeStatistics<Tile, Out, Acc>(row.x, arguments.width)
-                                               : OnlineStatistics<Tile, Out, Acc>(row.x, arguments.width);
-    const auto factor = static_cast<Acc>(1.0 / statistics.sum);
-    for (std::int64_t first = 0; first < arguments.width; first += Tile::kElements) {
-      Tile tile;
-      tile.Load(row.x + first, arguments.width - first, Narrow<T>(Acc{0}));
-      Acc values[Tile::kVectors * Tile::kLength];
-      WidenTile(tile, values);
+  using Grid = RowGrid<BlockGroup>;
+  const int blocks = arguments.tuning.cluster_blocks;
+  BlockGroup group(blocks);
+  for (std::int64_t index = Grid::FirstRow(blocks); index < arguments.pieces; index += Grid::RowsOfGrid(blocks)) {
+    const auto row = SoftmaxRowAt<T, Out>(arguments, index);
+    const SoftmaxResult<kLog, Out, Acc> result(arguments.algorithm == SoftmaxAlgorithm::kSafe
+                                                   ? SafeStatistics<Out, Acc>(group, row.x.data, arguments.width)
+                                                   : OnlineStatistics<Out, Acc>(group, row.x.data, arguments.width));
+    const auto compute = [&](std::int64_t, Acc(&values)[kElementsOfGranule<T>]) {
 #pragma unroll
-      for (int i = 0; i < Tile::kVectors * Tile::kLength; ++i) {
-        values[i] = SoftmaxExp<Out>(values[i] - statistics.maximum);
+      for (Acc& value : values) {
+        value = result(value);
       }
-      StoreTile<Tile>(values, factor, arguments.width - first, row.y + first);
-    }
+    };
+    ForEachStretchBackwards<T>(group, arguments.width, [&](std::int64_t first, int count) {
+      StreamVectors<T> held;
+      held.LoadOwn(group, row.x.data + first, count, FillZero::Value<T>());
+      StoreStretch<Acc>(group, held, first, count, row.y, compute);
+    });
   }
 }
 
@@ -211,19 +245,19 @@ __device__ RunningSoftmax<Acc> InterleavedStatistics(const T* x, std::int64_t wi
 }
 
 /// Interleaved rows, always online: read twice. The parts of a row are merged in one order by all its threads.
-template <typename T, typename Out>
+template <typename T, bool kLog, typename Out>
 __global__ void __launch_bounds__(InterleavedTile::kThreads)
-    SoftmaxInterleavedKernel(const SoftmaxArguments arguments, std::int64_t tiles_of_piece) {
+    SoftmaxInterleavedKernel(const __grid_constant__ SoftmaxArguments arguments, std::int64_t tiles_of_piece) {
   using Acc = AccumulatorOf<T, Out>;
   __shared__ RunningSoftmax<Acc> parts[InterleavedTile::kParts][InterleavedTile::kRows];
   const int lane = static_cast<int>(threadIdx.x) % InterleavedTile::kRows;
   const int part = static_cast<int>(threadIdx.x) / InterleavedTile::kRows;
   const std::int64_t tiles = arguments.pieces * tiles_of_piece;
   for (std::int64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
-    const SoftmaxPiece<T, Out> piece(arguments, tile / tiles_of_piece);
+    const auto piece = SoftmaxRowAt<T, Out>(arguments, tile / tiles_of_piece);
     const std::int64_t row = tile % tiles_of_piece * InterleavedTile::kRows + lane;
     const std::int64_t width = row < arguments.inner ? arguments.width : 0;
-    const T* const x = piece.x + row;
+    const T* const x = piece.x.data + row;
     parts[part][lane] = InterleavedStatistics<Out, Acc>(x, width, arguments.inner, part);
     __syncthreads();
     RunningSoftmax<Acc> statistics = parts[0][lane];
@@ -232,55 +266,76 @@ __global__ void __launch_bounds__(InterleavedTile::kThreads)
       statistics = Merge<Out>(statistics, parts[i][lane]);
     }
     __syncthreads();  // before the next tile overwrites the parts
-    const auto factor = static_cast<Acc>(1.0 / statistics.sum);
+    const SoftmaxResult<kLog, Out, Acc> result(statistics);
     for (std::int64_t i = part; i < width; i += InterleavedTile::kParts) {
-      const Acc value = SoftmaxExp<Out>(Widen<Acc>(x[i * arguments.inner]) - statistics.maximum);
-      piece.y[row + i * arguments.inner] = Narrow<Out>(value * factor);
+      piece.y[row + i * arguments.inner] = Narrow<Out>(result(Widen<Acc>(x[i * arguments.inner])));
     }
   }
 }
 
-/// Launches contiguous rows of type T with results of type T. The tile, and with it the order of every sum, follows
-/// from T, the width and the algorithm.
-template <typename T>
-cudaError_t LaunchSoftmaxSameType(const SoftmaxArguments& arguments, cudaStream_t stream) {
-  return WithTile<T>(
-      arguments.width,
-      [&](auto tag) {
-        using Tile = typename decltype(tag)::Type;
-        return LaunchKernel(&SoftmaxResidentKernel<Tile>, ShapeForRows<Tile>(arguments.pieces), stream, arguments);
-      },
-      [&](auto tag) {
-        using Tile = typename decltype(tag)::Type;
-        return LaunchKernel(&SoftmaxStreamingKernel<Tile, T>, ShapeForRows<Tile>(arguments.pieces), stream, arguments);
-      });
-}
-
-/// Launches rows of type T with results of any type.
-template <typename T>
-cudaError_t LaunchSoftmax(DataType y_type, const SoftmaxArguments& arguments, cudaStream_t stream) {
+template <typename T, bool kLog>
+cudaError_t LaunchInterleavedSoftmax(DataType y_type, const SoftmaxArguments& arguments, cudaStream_t stream) {
+  constexpr std::int64_t kMostBlocks = 2147483647;
+  const std::int64_t tiles = (arguments.inner + InterleavedTile::kRows - 1) / InterleavedTile::kRows;
+  LaunchShape shape;
+  shape.blocks = std::min(arguments.pieces * tiles, kMostBlocks);
+  shape.threads = InterleavedTile::kThreads;
   return WithFloatType(y_type, [&](auto tag) {
     using Out = typename decltype(tag)::Type;
-    if (arguments.inner > 1) {
-      const std::int64_t tiles = (arguments.inner + InterleavedTile::kRows - 1) / InterleavedTile::kRows;
-      return LaunchKernel(&SoftmaxInterleavedKernel<T, Out>,
-                          ShapeForGroups(arguments.pieces * tiles, InterleavedTile::kThreads), stream, arguments,
-                          tiles);
-    }
-    if constexpr (std::is_same_v<T, Out>) {
-      return LaunchSoftmaxSameType<T>(arguments, stream);
-    } else {
-      using Tile = RowTile<T, 128, 8, 1>;
-      return LaunchKernel(&SoftmaxStreamingKernel<Tile, Out>, ShapeForRows<Tile>(arguments.pieces), stream, arguments);
-    }
+    return LaunchKernel(&SoftmaxInterleavedKernel<T, kLog, Out>, shape, stream, arguments, tiles);
+  });
+}
+
+/// Launches rows of type T with results of any type. `plain`: see RowVectors.
+template <typename T, bool kLog>
+cudaError_t LaunchSoftmaxRows(DataType y_type, bool plain, SoftmaxArguments arguments, cudaStream_t stream) {
+  if (arguments.inner > 1) {
+    return LaunchInterleavedSoftmax<T, kLog>(y_type, arguments, stream);
+  }
+  const std::int64_t row_bytes = arguments.width * static_cast<std::int64_t>(sizeof(T));
+  arguments.tuning = TuneRows(row_bytes, DeviceHasClusters());
+  if (y_type == kDataTypeOf<T> && arguments.tuning.method != RowTuning::Method::kStream) {
+    return WithRowShape(arguments.tuning, [&](auto shape) {
+      using Shape = decltype(shape);
+      using Group = typename Shape::Group;
+      return plain
+                 ? LaunchRows<Group, &SoftmaxResidentKernel<T, kLog, Shape, true>>(arguments, arguments.pieces, stream)
+                 : LaunchRows<Group, &SoftmaxResidentKernel<T, kLog, Shape, false>>(arguments, arguments.pieces,
+                                                                                    stream);
+    });
+  }
+  arguments.tuning = StreamRows(row_bytes, DeviceHasClusters());
+  return WithFloatType(y_type, [&](auto tag) {
+    using Out = typename decltype(tag)::Type;
+    return LaunchRows<BlockGroup, &SoftmaxStreamKernel<T, kLog, Out>>(arguments, arguments.pieces, stream);
+  });
+}
+
+/// From the plan to the kernels of its type.
+template <bool kLog>
+int LaunchSoftmaxFamily(const Launch& launch, CUstream_st* stream) {
+  const auto params = launch.plan->Params<SoftmaxParams>();
+  const SoftmaxArguments arguments{TableOf(launch), launch.total_rows, params.width,
+                                   params.inner,    params.algorithm,  {}};
+  const bool plain =
+      RowsArePlain(launch, params.x_type, params.width, {{false, 0, kRowStrideX}, {true, 0, kRowStrideY}}, {});
+  return WithFloatType(params.x_type, [&](auto tag) {
+    return LaunchSoftmaxRows<typename decltype(tag)::Type, kLog>(params.y_type, plain, arguments, stream);
   });
 }
 
 // A file each, so that they compile side by side.
-extern template cudaError_t LaunchSoftmax<__half>(DataType, const SoftmaxArguments&, cudaStream_t);
-extern template cudaError_t LaunchSoftmax<__nv_bfloat16>(DataType, const SoftmaxArguments&, cudaStream_t);
-extern template cudaError_t LaunchSoftmax<float>(DataType, const SoftmaxArguments&, cudaStream_t);
-extern template cudaError_t LaunchSoftmax<double>(DataType, const SoftmaxArguments&, cudaStream_t);
+#define KERNELWIRE_SOFTMAX_ROWS(T, kLog) \
+  extern template cudaError_t LaunchSoftmaxRows<T, kLog>(DataType, bool, SoftmaxArguments, cudaStream_t)
+KERNELWIRE_SOFTMAX_ROWS(__half, false);
+KERNELWIRE_SOFTMAX_ROWS(__nv_bfloat16, false);
+KERNELWIRE_SOFTMAX_ROWS(float, false);
+KERNELWIRE_SOFTMAX_ROWS(double, false);
+KERNELWIRE_SOFTMAX_ROWS(__half, true);
+KERNELWIRE_SOFTMAX_ROWS(__nv_bfloat16, true);
+KERNELWIRE_SOFTMAX_ROWS(float, true);
+KERNELWIRE_SOFTMAX_ROWS(double, true);
+#undef KERNELWIRE_SOFTMAX_ROWS
 
 }  // namespace kernelwire
 

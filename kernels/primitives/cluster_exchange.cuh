@@ -1,0 +1,125 @@
+// Blocks of a cluster tell each other a value, through distributed shared memory (compute capability 9.0 and above).
+//
+// A barrier of the whole cluster would do, but its release waits until all earlier writes of the block have arrived,
+// also those of results to device memory: a round trip for each row. Here every word travels with its own notice of
+// arrival (st.async), and a block waits for the words it expects and for nothing else.
+#ifndef KERNELWIRE_KERNELS_PRIMITIVES_CLUSTER_EXCHANGE_CUH_
+#define KERNELWIRE_KERNELS_PRIMITIVES_CLUSTER_EXCHANGE_CUH_
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+namespace kernelwire {
+
+/// The most blocks of a cluster; above 8 it is a size that kernels have to consent to.
+inline constexpr int kMaxClusterBlocks = 16;
+
+/// Every thread of every block of a cluster constructs one at the kernel's start, and all exchange equally often. For a
+/// single block it does nothing.
+class ClusterExchange {
+ public:
+  __device__ __forceinline__ explicit ClusterExchange(int cluster_blocks) {
+#if __CUDA_ARCH__ >= 900
+    if (cluster_blocks > 1) {
+      blocks_ = static_cast<unsigned>(cluster_blocks);
+      asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(block_));
+      if (threadIdx.x == 0) {
+        for (int turn = 0; turn < 2; ++turn) {
+          asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(Barrier(turn)) : "memory");
+        }
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+      }
+      // Others may write here only once this block has come so far. They wait in their first exchange.
+      asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+    }
+#else
+    static_cast<void>(cluster_blocks);
+#endif
+  }
+
+  /// This block's number in the cluster.
+  __device__ __forceinline__ unsigned block() const { return block_; }
+
+  /// Gives `value` of this block's first warp to all blocks. Returns the values of all, by block, in shared memory;
+  /// they are good until the exchange after the next. Requires: `value` is the same in the lanes of the first warp, and
+  /// a barrier of the block (if it has several warps) lies between the reads of one exchange and the next exchange.
+  template <typename T>
+  __device__ __forceinline__ const T* AllToAll(const T& value) {
+    static_assert(std::is_trivially_copyable_v<T> && sizeof(T) % 4 == 0);
+    __shared__ alignas(16) T of_blocks[2][kMaxClusterBlocks];
+#if __CUDA_ARCH__ >= 900
+    if (exchanges_ == 0) {
+      asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
+    }
+    const unsigned turn = exchanges_ % 2;
+    const unsigned barrier = Barrier(static_cast<int>(turn));
+    if (threadIdx.x == 0) {
+      asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier),
+                   "r"(blocks_ * static_cast<unsigned>(sizeof(T)))
+                   : "memory");
+    }
+    if (threadIdx.x < blocks_) {
+      Send(value, static_cast<unsigned>(__cvta_generic_to_shared(&of_blocks[turn][block_])), barrier);
+    }
+    Await(barrier, exchanges_ / 2 % 2);
+    ++exchanges_;
+    return of_blocks[turn];
+#else
+    return of_blocks[0];
+#endif
+  }
+
+ private:
+#if __CUDA_ARCH__ >= 900
+  /// Two barriers in turn: one may still be watched by slow warps when the next exchange begins.
+  static __device__ __forceinline__ unsigned Barrier(int turn) {
+    __shared__ std::uint64_t barriers[2];
+    return static_cast<unsigned>(__cvta_generic_to_shared(&barriers[turn]));
+  }
+
+  /// Thread i sends to block i: to the same place in its shared memory, under the same barrier of its own.
+  template <typename T>
+  static __device__ __forceinline__ void Send(const T& value, unsigned place, unsigned barrier) {
+    constexpr int kWords = static_cast<int>(sizeof(T) / 4);
+    unsigned words[kWords];
+    memcpy(words, &value, sizeof(T));
+    unsigned there = 0;
+    unsigned barrier_there = 0;
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(place), "r"(threadIdx.x));
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(barrier_there) : "r"(barrier), "r"(threadIdx.x));
+#pragma unroll
+    for (int i = 0; i < kWords; ++i) {
+      asm volatile(
+          "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b32 [%0], %1, [%2];" ::"r"(there + 4 * i),
+          "r"(words[i]), "r"(barrier_there)
+          : "memory");
+    }
+  }
+
+  static __device__ __forceinline__ void Await(unsigned barrier, unsigned phase) {
+    unsigned done = 0;
+    while (done == 0) {
+      asm volatile(
+          "{\n"
+          "  .reg .pred arrived;\n"
+          "  mbarrier.try_wait.parity.shared::cta.b64 arrived, [%1], %2;\n"
+          "  selp.u32 %0, 1, 0, arrived;\n"
+          "}\n"
+          : "=r"(done)
+          : "r"(barrier), "r"(phase)
+          : "memory");
+    }
+  }
+#endif
+
+  unsigned blocks_ = 1;
+  unsigned block_ = 0;
+  unsigned exchanges_ = 0;
+};
+
+}  // namespace kernelwire
+
+#endif  // KERNELWIRE_KERNELS_PRIMITIVES_CLUSTER_EXCHANGE_CUH_

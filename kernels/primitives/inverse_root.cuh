@@ -1,0 +1,20 @@
+// 1 / sqrt(x) for the norms.
+#ifndef KERNELWIRE_KERNELS_PRIMITIVES_INVERSE_ROOT_CUH_
+#define KERNELWIRE_KERNELS_PRIMITIVES_INVERSE_ROOT_CUH_
+
+#include <cuda_runtime.h>
+
+namespace kernelwire {
+
+/// 1 / sqrt(x) within an ulp: the approximation, and one step of Newton's method where that is finite.
+__device__ __forceinline__ float InverseRoot(float x) {
+  const float root = rsqrtf(x);
+  const float error = fmaf(-x * root, root, 1.0F);
+  return isfinite(root) && root != 0.0F ? fmaf(0.5F * root, error, root) : root;
+}
+
+__device__ __forceinline__ double InverseRoot(double x) { return 1.0 / sqrt(x); }
+
+}  // namespace kernelwire
+
+#endif  // KERNELWIRE_KERNELS_PRIMITIVES_INVERSE_ROOT_CUH_

@@ -1,0 +1,198 @@
+// From a row's width to the kernel that fits it, and the launch of that: what the row-wise operators launch alike.
+#ifndef KERNELWIRE_KERNELS_PRIMITIVES_ROW_LAUNCH_CUH_
+#define KERNELWIRE_KERNELS_PRIMITIVES_ROW_LAUNCH_CUH_
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <type_traits>
+
+#include "kernels/device/launch.cuh"
+#include "kernels/primitives/minus_infinity.h"
+#include "kernels/primitives/row_group.cuh"
+#include "kernels/primitives/row_tuning.h"
+#include "kernels/primitives/row_vectors.cuh"
+
+namespace kernelwire {
+
+/// How a kernel's blocks and groups are laid over the rows of a launch.
+template <typename Group>
+struct RowGrid;
+
+template <int kLanes>
+struct RowGrid<LaneGroup<kLanes>> {
+  static constexpr int kBlockThreads = 128;
+  static constexpr int kRowsOfBlock = kBlockThreads / kLanes;
+
+  static __device__ __forceinline__ LaneGroup<kLanes> GroupOf(int /*cluster_blocks*/) { return {}; }
+  static __device__ __forceinline__ std::int64_t FirstRow(int /*cluster_blocks*/) {
+    return std::int64_t{blockIdx.x} * kRowsOfBlock + static_cast<int>(threadIdx.x) / kLanes;
+  }
+  static __device__ __forceinline__ std::int64_t RowsOfGrid(int /*cluster_blocks*/) {
+    return std::int64_t{gridDim.x} * kRowsOfBlock;
+  }
+};
+
+template <>
+struct RowGrid<BlockGroup> {
+  static constexpr int kBlockThreads = kMostThreadsOfRowBlock;
+  static constexpr int kRowsOfBlock = 1;
+
+  static __device__ __forceinline__ BlockGroup GroupOf(int cluster_blocks) { return BlockGroup(cluster_blocks); }
+  static __device__ __forceinline__ std::int64_t FirstRow(int cluster_blocks) {
+    return blockIdx.x / static_cast<unsigned>(cluster_blocks);
+  }
+  static __device__ __forceinline__ std::int64_t RowsOfGrid(int cluster_blocks) {
+    return gridDim.x / static_cast<unsigned>(cluster_blocks);
+  }
+};
+
+/// Calls body(row, loads) for each row of the group's, where row = row_at(index) and `loads` has what Loads reads of
+/// it. A block asks for the next row before it works on this one, so that memory does not rest while threads agree on a
+/// sum; lanes leave that to the other warps.
+template <typename Loads, bool kLooksAhead, typename Group, typename RowAt, typename Body>
+__device__ __forceinline__ void ForEachRow(Group& group, int cluster_blocks, std::int64_t rows, const RowAt& row_at,
+                                           const Body& body) {
+  using Grid = RowGrid<Group>;
+  const std::int64_t step = Grid::RowsOfGrid(cluster_blocks);
+  std::int64_t index = Grid::FirstRow(cluster_blocks);
+  if (index >= rows) {
+    return;
+  }
+  auto next_row = row_at(index);
+  Loads next;
+  next.Begin(group, next_row);
+  while (true) {
+    const auto row = next_row;
+    Loads loads = next;
+    loads.Finish(group, row);
+    index += step;
+    if (kLooksAhead && index < rows) {
+      next_row = row_at(index);
+      next.Begin(group, next_row);
+    }
+    body(row, loads);
+    if (index >= rows) {
+      return;
+    }
+    if (!kLooksAhead) {
+      next_row = row_at(index);
+      next.Begin(group, next_row);
+    }
+  }
+}
+
+/// ResidentClusters of a kernel, asked once for each number of threads and of blocks: GPUs of unlike architecture in
+/// one process are refused, so the answer serves all.
+template <auto kKernel>
+std::int64_t RoomForClusters(const LaunchShape& shape) {
+  static std::atomic<std::int64_t> known[kMostThreadsOfRowBlock / 32 + 1][kMaxClusterBlocks + 1];
+  std::atomic<std::int64_t>& room = known[shape.threads / 32][shape.cluster_blocks];
+  if (room.load(std::memory_order_relaxed) == 0) {
+    room.store(ResidentClusters(kKernel, shape), std::memory_order_relaxed);
+  }
+  return room.load(std::memory_order_relaxed);
+}
+
+/// Launches a kernel over `rows` that goes on with row + RowsOfGrid() until none is left. Lanes get blocks for all of
+/// their rows; blocks stay, as many as there is room for, and look ahead.
+template <typename Group, auto kKernel, typename Arguments>
+cudaError_t LaunchRows(const Arguments& arguments, std::int64_t rows, cudaStream_t stream) {
+  constexpr std::int64_t kMostBlocks = 2147483647;
+  const RowTuning& tuning = arguments.tuning;
+  LaunchShape shape;
+  shape.cluster_blocks = static_cast<unsigned>(tuning.cluster_blocks);
+  if (std::is_same_v<Group, BlockGroup>) {
+    shape.threads = static_cast<unsigned>(tuning.threads);
+    shape.blocks = std::min(rows, kMostBlocks / tuning.cluster_blocks) * tuning.cluster_blocks;
+    if (tuning.looks_ahead) {
+      shape.blocks = std::min(shape.blocks, RoomForClusters<kKernel>(shape) * tuning.cluster_blocks);
+    }
+  } else {
+    shape.blocks = std::min((rows + RowGrid<Group>::kRowsOfBlock - 1) / RowGrid<Group>::kRowsOfBlock, kMostBlocks);
+    shape.threads = RowGrid<Group>::kBlockThreads;
+  }
+  return LaunchKernel(kKernel, shape, stream, arguments);
+}
+
+/// The reads of operators with one row for each of their results; for ForEachRow. `Row` has a RowSource `x`, `Fill`
+/// says what lies beyond its end.
+template <typename T, int kVectors, bool kPlain, typename Fill>
+struct RowLoads {
+  RowVectors<T, kVectors, kPlain> x;
+
+  template <typename Group, typename Row>
+  __device__ __forceinline__ void Begin(const Group& group, const Row& row) {
+    x.Begin(group, row.x, Fill::template Value<T>());
+  }
+  template <typename Group, typename Row>
+  __device__ __forceinline__ void Finish(const Group& group, const Row& row) {
+    x.Finish(group, row.x, Fill::template Value<T>());
+  }
+};
+
+struct FillZero {
+  template <typename T>
+  static __device__ __forceinline__ T Value() {
+    return Narrow<T>(0.0F);
+  }
+};
+
+struct FillMinusInfinity {
+  template <typename T>
+  static __device__ __forceinline__ T Value() {
+    return Narrow<T>(kMinusInfinity<float>);
+  }
+};
+
+/// A group of threads, what each of them holds, and whether it looks ahead, as types.
+template <typename GroupType, int kVectorsOfThread, bool kAhead>
+struct RowShape {
+  using Group = GroupType;
+  static constexpr int kVectors = kVectorsOfThread;
+  static constexpr bool kLooksAhead = kAhead;
+
+  // For __launch_bounds__: as many registers as let enough of the largest blocks run at a time.
+  static constexpr bool kOfBlocks = std::is_same_v<GroupType, BlockGroup>;
+  static constexpr int kBlockThreads = kOfBlocks && kVectors > 4 && !kAhead ? 256 : RowGrid<GroupType>::kBlockThreads;
+  static constexpr int kResidentBlocks = !kOfBlocks ? 7 : kAhead ? 1 : kVectors > 4 ? 3 : 2;
+};
+
+/// Calls f(RowShape<...>{}) for the shape that `tuning` asks for. Requires: a tuning of TuneRows that holds rows.
+template <typename F>
+cudaError_t WithRowShape(const RowTuning& tuning, F&& f) {
+  if (tuning.method == RowTuning::Method::kBlocks) {
+    if (tuning.looks_ahead) {
+      return f(RowShape<BlockGroup, 8, true>{});
+    }
+    return tuning.vectors == 4 ? f(RowShape<BlockGroup, 4, false>{}) : f(RowShape<BlockGroup, 8, false>{});
+  }
+  switch (tuning.threads) {
+    case 4:
+      return tuning.vectors == 2 ? f(RowShape<LaneGroup<4>, 2, false>{}) : f(RowShape<LaneGroup<4>, 4, false>{});
+    case 8:
+      return f(RowShape<LaneGroup<8>, 4, false>{});
+    case 16:
+      return f(RowShape<LaneGroup<16>, 4, false>{});
+    default:
+      return f(RowShape<LaneGroup<32>, 4, false>{});
+  }
+}
+
+/// Whether the current device has clusters. GPUs of unlike architecture in one process are refused, so one answer
+/// serves all.
+inline bool DeviceHasClusters() {
+  static const bool has = [] {
+    int device = 0;
+    int major = 0;
+    return cudaGetDevice(&device) == cudaSuccess &&
+           cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess && major >= 9;
+  }();
+  return has;
+}
+
+}  // namespace kernelwire
+
+#endif  // KERNELWIRE_KERNELS_PRIMITIVES_ROW_LAUNCH_CUH_

@@ -1,0 +1,131 @@
+// A weight or bias as kernels read it: one element for all, or one for each of a row, of any floating-point type.
+#ifndef KERNELWIRE_KERNELS_PRIMITIVES_ROW_PARAMETER_CUH_
+#define KERNELWIRE_KERNELS_PRIMITIVES_ROW_PARAMETER_CUH_
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "kernels/core/dtype.h"
+#include "kernels/primitives/row_parameter.h"
+#include "kernels/primitives/row_vectors.cuh"
+#include "kernels/primitives/vector_io.cuh"
+
+namespace kernelwire {
+
+/// Elements [index, index + kLength) as far as the row of `count` reaches, one by one. Kept out of line: it serves
+/// types other than x's and f32, and parameters that begin anywhere.
+template <int kLength, typename Acc>
+__device__ __noinline__ void LoadParameterElements(DataType dtype, const void* data, std::int64_t index,
+                                                   std::int64_t count, Acc* values) {
+  for (int j = 0; j < kLength; ++j) {
+    values[j] = index + j < count ? LoadOne<Acc>(dtype, data, index + j) : Acc{0};
+  }
+}
+
+/// A parameter's element in f64, one by one.
+__device__ __forceinline__ double ParameterInF64(std::int64_t word, const void* data, std::int64_t index,
+                                                 double absent) {
+  const RowParameter parameter = UnpackRowParameter(word);
+  return parameter.kind == RowParameterKind::kNone
+             ? absent
+             : LoadOne<double>(parameter.dtype, data, parameter.kind == RowParameterKind::kRow ? index : 0);
+}
+
+/// A parameter of one request. T is the type of x: parameters of that type are read in vectors, and asked for before
+/// the row's reduction (`Prefetch`), so that their way overlaps with the row's.
+///
+/// `kPlain`: whole vectors of x's type or of f32 on 16-byte boundaries, if it is not one element; see RowVectors.
+template <typename T, int kVectors, typename Acc, bool kPlain>
+class DeviceParameter {
+ public:
+  static constexpr int kLength = kElementsOfGranule<T>;
+
+  /// `absent`: what a parameter that was left out counts as.
+  __device__ __forceinline__ DeviceParameter(std::int64_t word, const void* data, Acc absent)
+      : data_(data), one_(absent) {
+    const RowParameter parameter = UnpackRowParameter(word);
+    dtype_ = parameter.dtype;
+    of_row_ = parameter.kind == RowParameterKind::kRow;
+    if (parameter.kind == RowParameterKind::kOne) {
+      one_ = LoadOne<Acc>(dtype_, data, 0);
+    }
+    const bool aligned = kPlain || reinterpret_cast<std::uintptr_t>(data) % 16 == 0;
+    same_type_ = of_row_ && aligned && dtype_ == kDataTypeOf<T>;
+    in_f32_ = of_row_ && aligned && dtype_ == DataType::kFp32;
+  }
+
+  /// Asks for what `Values` will return for vectors 0, 1, ... of a row of `count` elements.
+  template <typename Group>
+  __device__ __forceinline__ void Prefetch(const Group& group, int count) {
+    if (kHolds && same_type_) {
+#pragma unroll
+      for (int v = 0; v < Held::kVectors; ++v) {
+        const int index = Held::IndexOf(group, v);
+        if (index < count) {
+          held_.vectors[v] = VectorAt(index, count);
+        }
+      }
+    }
+  }
+
+  /// After the row's reduction; see RowVectors.
+  __device__ __forceinline__ void StayPacked() { held_.StayPacked(); }
+
+  /// The parameter's elements that belong to vector `v`, which begins at element `index` of the row. Requires:
+  /// index < count, and for kPrefetched that Prefetch was called with the same group and count.
+  template <bool kPrefetched>
+  __device__ __forceinline__ void Values(int v, std::int64_t index, std::int64_t count, Acc (&values)[kLength]) const {
+    if (!of_row_) {
+#pragma unroll
+      for (int j = 0; j < kLength; ++j) {
+        values[j] = one_;
+      }
+    } else if (same_type_) {
+      Unpack<T>(kPrefetched && kHolds ? held_.vectors[kHolds ? v : 0] : VectorAt(index, count), values);
+    } else if (kPlain || in_f32_) {
+      if (IsWhole(index, count)) {
+        LoadWidened(static_cast<const float*>(data_) + index, values);
+      } else {
+#pragma unroll
+        for (int j = 0; j < kLength; ++j) {
+          values[j] = index + j < count ? static_cast<Acc>(static_cast<const float*>(data_)[index + j]) : Acc{0};
+        }
+      }
+    } else {
+      Acc elements[kLength];
+      LoadParameterElements<kLength, Acc>(dtype_, data_, index, count, elements);
+#pragma unroll
+      for (int j = 0; j < kLength; ++j) {
+        values[j] = elements[j];
+      }
+    }
+  }
+
+ private:
+  static __device__ __forceinline__ bool IsWhole(std::int64_t index, std::int64_t count) {
+    return kPlain || index + kLength <= count;
+  }
+
+  /// Where registers are left beside the row.
+  static constexpr bool kHolds = kPlain && kVectors <= 4;
+  using Held = RowVectors<T, kHolds ? kVectors : 1, kPlain>;
+
+  __device__ __forceinline__ Granule VectorAt(std::int64_t index, std::int64_t count) const {
+    const T* const from = static_cast<const T*>(data_) + index;
+    return IsWhole(index, count) ? LoadGranule(from)
+                                 : LoadElements(from, 0, static_cast<int>(count - index), Narrow<T>(Acc{0}));
+  }
+
+  const void* data_;
+  DataType dtype_;
+  bool of_row_;
+  bool same_type_;
+  bool in_f32_;
+  Acc one_;
+  Held held_{};
+};
+
+}  // namespace kernelwire
+
+#endif  // KERNELWIRE_KERNELS_PRIMITIVES_ROW_PARAMETER_CUH_
