@@ -1,4 +1,4 @@
-// kernelwire detect: non-maximum suppression of detections in a JSON file.
+// kernelwire detect: final boxes of a detector's raw output (.npy), or of raw detections in a JSON file.
 #include <algorithm>
 #include <array>
 #include <iostream>
@@ -8,6 +8,9 @@
 #include "client/cli/command.h"
 #include "client/cli/detections.h"
 #include "client/cli/file.h"
+#include "client/cli/npy.h"
+#include "client/cli/photograph.h"
+#include "client/cli/predictions.h"
 #include "client/cli/svg.h"
 #include "client/cli/table.h"
 #include "kernelwire/operators.h"
@@ -76,7 +79,7 @@ void PrintTable(const Detections& detections, const std::vector<NmsKept>& kept, 
     const ImageDetections& image = detections.images[i];
     for (std::size_t k = 0; k < kept[i].indices.size() && all < rows; ++k, ++all) {
       const auto index = static_cast<std::size_t>(kept[i].indices[k]);
-      std::vector<std::string> cells = {std::to_string(image.id), std::to_string(index),
+      std::vector<std::string> cells = {std::to_string(image.id), std::to_string(image.SourceOf(index)),
                                         std::to_string(image.classes[index]),
                                         Fixed(static_cast<double>(kept[i].scores[k]), 3)};
       for (const float corner : CornersOf(image.boxes[index], detections.box_coding())) {
@@ -89,9 +92,10 @@ void PrintTable(const Detections& detections, const std::vector<NmsKept>& kept, 
 }
 
 void PrintSummary(const Detections& detections, const std::vector<NmsKept>& kept, std::size_t rows) {
-  std::size_t boxes = 0, left = 0;
+  std::int64_t boxes = 0;
+  std::size_t left = 0;
   for (std::size_t i = 0; i < kept.size(); ++i) {
-    boxes += detections.images[i].boxes.size();
+    boxes += detections.images[i].total;
     left += kept[i].indices.size();
   }
   if (left > rows) {
@@ -106,15 +110,48 @@ void PrintSummary(const Detections& detections, const std::vector<NmsKept>& kept
   }
 }
 
+// What is drawn, with the photograph under it if there is one.
+Result<std::vector<DrawnImage>> PictureFor(const Arguments& arguments, const Detections& detections,
+                                           const std::vector<NmsKept>& kept) {
+  std::vector<DrawnImage> picture = PictureOf(detections, kept);
+  if (!arguments.Has("photo")) {
+    return picture;
+  }
+  const std::string& path = arguments.Text("photo");
+  if (picture.size() != 1) {
+    return Status(StatusCode::kInvalidArgument,
+                  "--photo: expected detections of one image, got " + std::to_string(picture.size()));
+  }
+  const Result<std::string> content = ReadFile(path);
+  if (!content.ok()) {
+    return content.status();
+  }
+  Result<Photograph> photograph = ParsePhotograph(*content);
+  if (!photograph.ok()) {
+    return Status(photograph.status().code(), path + ": " + photograph.status().message());
+  }
+  picture[0].photograph = *std::move(photograph);
+  return picture;
+}
+
 Status WriteFiles(const Arguments& arguments, const Detections& detections, const std::vector<NmsKept>& kept) {
   Status status;
   if (arguments.Has("json")) {
     status = WriteFile(arguments.Text("json"), FormatKept(detections, kept));
   }
   if (status.ok() && arguments.Has("svg")) {
-    status = WriteFile(arguments.Text("svg"), DrawSvg(PictureOf(detections, kept)));
+    const Result<std::vector<DrawnImage>> picture = PictureFor(arguments, detections, kept);
+    status = picture.ok() ? WriteFile(arguments.Text("svg"), DrawSvg(*picture)) : picture.status();
   }
   return status;
+}
+
+int Report(const Arguments& arguments, const Detections& detections, const std::vector<NmsKept>& kept) {
+  const auto rows = static_cast<std::size_t>(arguments.Integer("rows"));
+  PrintTable(detections, kept, rows);
+  PrintSummary(detections, kept, rows);
+  const Status written = WriteFiles(arguments, detections, kept);
+  return written.ok() ? kExitOk : Fail(written);
 }
 
 Result<Detections> Load(const std::string& path) {
@@ -127,7 +164,28 @@ Result<Detections> Load(const std::string& path) {
                          : Status(detections.status().code(), path + ": " + detections.status().message());
 }
 
-int Run(const Arguments& arguments) {
+int RunOnPredictions(const Arguments& arguments) {
+  for (const char* const name : {"soft_nms", "sigma"}) {
+    if (arguments.Has(name)) {
+      return FailUsage(std::string("--") + name + ": only with a JSON file of detections");
+    }
+  }
+  if (!arguments.Has("layout")) {
+    return FailUsage("--layout: required with predictions (yolov5 or yolov8)");
+  }
+  const Result<Array> predictions = ReadNpy(arguments.operands()[0]);
+  if (!predictions.ok()) {
+    return Fail(predictions.status());
+  }
+  const Result<Detections> detections =
+      Postprocess(ConnectTo(arguments), arguments, *predictions, TimeoutOf(arguments));
+  return detections.ok() ? Report(arguments, *detections, KeepAll(*detections)) : Fail(detections.status());
+}
+
+int RunOnDetections(const Arguments& arguments) {
+  if (const auto given = GivenPredictionOptions(arguments); !given.empty()) {
+    return FailUsage("--" + given.front() + ": only with predictions (.npy)");
+  }
   const Result<client::NmsOptions> given = OptionsOf(arguments);
   if (!given.ok()) {
     return FailUsage(given.status().message());
@@ -148,11 +206,34 @@ int Run(const Arguments& arguments) {
     }
     kept.push_back(*std::move(result));
   }
-  const auto rows = static_cast<std::size_t>(arguments.Integer("rows"));
-  PrintTable(*detections, kept, rows);
-  PrintSummary(*detections, kept, rows);
-  const Status written = WriteFiles(arguments, *detections, kept);
-  return written.ok() ? kExitOk : Fail(written);
+  return Report(arguments, *detections, kept);
+}
+
+int Run(const Arguments& arguments) {
+  const std::string& path = arguments.operands()[0];
+  const std::string ending = ".npy";
+  const bool is_array = path.size() >= ending.size() && path.compare(path.size() - ending.size(), 4, ending) == 0;
+  return is_array ? RunOnPredictions(arguments) : RunOnDetections(arguments);
+}
+
+std::vector<Option> DetectOptions() {
+  std::vector<Option> options = {
+      {"iou_threshold", OptionKind::kNumber, "X", "A box goes when its overlap with a better one is greater."},
+      {"score_threshold", OptionKind::kNumber, "X", "Only greater scores take part."},
+      {"top_k", OptionKind::kInteger, "N", "Takes the N best boxes of an image into account."},
+      {"max_output", OptionKind::kInteger, "N", "Keeps at most N boxes an image."},
+      {"max_per_class", OptionKind::kInteger, "N", "Keeps at most N boxes of a class and image."},
+      {"soft_nms", OptionKind::kText, "KIND", "Lowers scores instead: none, linear or gaussian."},
+      {"sigma", OptionKind::kNumber, "X", "Width of the gaussian."},
+      {"class_agnostic", OptionKind::kSwitch, "", "Boxes of all classes suppress each other."},
+  };
+  const std::vector<Option> of_predictions = PredictionOptions();
+  options.insert(options.end(), of_predictions.begin(), of_predictions.end());
+  options.push_back({"rows", OptionKind::kInteger, "N", "Prints at most N boxes.", "20"});
+  options.push_back({"json", OptionKind::kText, "FILE", "Writes what was kept, in the form of the input."});
+  options.push_back({"svg", OptionKind::kText, "FILE", "Draws what was kept, a colour a class."});
+  options.push_back({"photo", OptionKind::kText, "FILE", "A PNG or JPEG file to draw over, of the one image."});
+  return options;
 }
 
 }  // namespace
@@ -160,28 +241,23 @@ int Run(const Arguments& arguments) {
 Command DetectCommand() {
   return {
       "detect",
-      "FILE.json",
-      "removes overlapping detections (nms), prints and draws the rest",
-      "Reads raw detections and sends each image's boxes through the server's `nms`. Two forms are understood:\n"
+      "FILE",
+      "makes final boxes of a detector's output, prints and draws them",
+      "Two kinds of files are understood. A NumPy file (.npy) holds a detector's predictions, [4+classes,n] (yolov8)\n"
+      "or [n,5+classes] (yolov5), perhaps behind [images]; it goes through the server's `detection_postprocess`:\n"
+      "\n"
+      "  kernelwire detect predictions.npy --layout=yolov8 --letterbox=0.5,0,80 --photo=street.jpg --svg=street.svg\n"
+      "\n"
+      "A JSON file holds detections, and each image's boxes go through the server's `nms`:\n"
       "\n"
       "  COCO results  [{\"image_id\": 42, \"category_id\": 18, \"bbox\": [x, y, width, height], \"score\": 0.2}, "
       "...]\n"
       "  one image     {\"boxes\": [[x1, y1, x2, y2], ...], \"scores\": [...], \"idxs\": [classes ...]}\n"
       "\n"
       "Boxes of different classes do not suppress each other. An expected result (\"keep\", indices) in the second\n"
-      "form is compared with the server's. Options left out keep the server's defaults; `kernelwire describe nms`\n"
-      "has them.\n",
-      {{"iou_threshold", OptionKind::kNumber, "X", "A box goes when its overlap with a better one is greater."},
-       {"score_threshold", OptionKind::kNumber, "X", "Only greater scores take part."},
-       {"top_k", OptionKind::kInteger, "N", "Takes the N best boxes of an image into account."},
-       {"max_output", OptionKind::kInteger, "N", "Keeps at most N boxes an image."},
-       {"max_per_class", OptionKind::kInteger, "N", "Keeps at most N boxes of a class and image."},
-       {"soft_nms", OptionKind::kText, "KIND", "Lowers scores instead: none, linear or gaussian."},
-       {"sigma", OptionKind::kNumber, "X", "Width of the gaussian."},
-       {"class_agnostic", OptionKind::kSwitch, "", "Boxes of all classes suppress each other."},
-       {"rows", OptionKind::kInteger, "N", "Prints at most N boxes.", "20"},
-       {"json", OptionKind::kText, "FILE", "Writes what was kept, in the form of the input."},
-       {"svg", OptionKind::kText, "FILE", "Draws what was kept, a colour a class."}},
+      "form is compared with the server's. Options left out keep the server's defaults; `kernelwire describe nms` and\n"
+      "`kernelwire describe detection_postprocess` have them. What is written of predictions are COCO results.\n",
+      DetectOptions(),
       Run};
 }
 

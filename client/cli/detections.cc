@@ -58,6 +58,7 @@ Status AddBox(const std::string& where, const Json& box, const Json& score, cons
   image->boxes.push_back(numbers);
   image->scores.push_back(score.get<float>());
   image->classes.push_back(category.get<std::int32_t>());
+  ++image->total;
   return Status();
 }
 
@@ -155,6 +156,16 @@ Result<Detections> ParseDetections(const std::string& text) {
   return Malformed("file", "a list of COCO results, or an object with boxes, scores and idxs", json);
 }
 
+namespace {
+
+// A box as COCO has it: near corner and size.
+std::array<float, 4> SizedOf(const std::array<float, 4>& box, client::BoxCoding coding) {
+  return coding == client::BoxCoding::kXywh ? box
+                                            : std::array<float, 4>{box[0], box[1], box[2] - box[0], box[3] - box[1]};
+}
+
+}  // namespace
+
 std::string FormatKept(const Detections& detections, const std::vector<client::NmsKept>& kept) {
   Json coco = Json::array();
   Json boxes = Json::array(), scores = Json::array(), classes = Json::array(), keep = Json::array();
@@ -163,10 +174,10 @@ std::string FormatKept(const Detections& detections, const std::vector<client::N
     for (std::size_t k = 0; k < kept[i].indices.size(); ++k) {
       const auto index = static_cast<std::size_t>(kept[i].indices[k]);
       const Json score = ShortNumber(kept[i].scores[k]);
-      if (detections.form == DetectionForm::kCoco) {
+      if (detections.form != DetectionForm::kOneImage) {
         coco.push_back({{"image_id", image.id},
                         {"category_id", image.classes[index]},
-                        {"bbox", ShortNumbers(image.boxes[index])},
+                        {"bbox", ShortNumbers(SizedOf(image.boxes[index], detections.box_coding()))},
                         {"score", score}});
         continue;
       }
@@ -177,7 +188,7 @@ std::string FormatKept(const Detections& detections, const std::vector<client::N
     }
   }
   const Json one_image = {{"boxes", boxes}, {"scores", scores}, {"idxs", classes}, {"keep", keep}};
-  return (detections.form == DetectionForm::kCoco ? coco : one_image).dump() + "\n";
+  return (detections.form == DetectionForm::kOneImage ? one_image : coco).dump() + "\n";
 }
 
 std::array<float, 4> CornersOf(const std::array<float, 4>& box, client::BoxCoding coding) {
@@ -190,8 +201,8 @@ std::vector<DrawnImage> PictureOf(const Detections& detections, const std::vecto
   for (std::size_t i = 0; i < kept.size(); ++i) {
     const ImageDetections& image = detections.images[i];
     DrawnImage& picture = pictures.emplace_back();
-    picture.title = (detections.form == DetectionForm::kCoco ? "image " + std::to_string(image.id) + ": " : "") +
-                    std::to_string(kept[i].indices.size()) + " of " + std::to_string(image.boxes.size()) + " boxes";
+    picture.title = (detections.form == DetectionForm::kOneImage ? "" : "image " + std::to_string(image.id) + ": ") +
+                    std::to_string(kept[i].indices.size()) + " of " + std::to_string(image.total) + " boxes";
     for (std::size_t k = 0; k < kept[i].indices.size(); ++k) {
       const auto index = static_cast<std::size_t>(kept[i].indices[k]);
       picture.boxes.push_back(
@@ -200,6 +211,18 @@ std::vector<DrawnImage> PictureOf(const Detections& detections, const std::vecto
     }
   }
   return pictures;
+}
+
+std::vector<client::NmsKept> KeepAll(const Detections& detections) {
+  std::vector<client::NmsKept> kept;
+  for (const ImageDetections& image : detections.images) {
+    client::NmsKept& all = kept.emplace_back();
+    all.scores = image.scores;
+    for (std::size_t i = 0; i < image.boxes.size(); ++i) {
+      all.indices.push_back(static_cast<std::int64_t>(i));
+    }
+  }
+  return kept;
 }
 
 }  // namespace kernelwire::cli

@@ -1,4 +1,5 @@
-// Raw detections in the two JSON forms that people have: COCO results, and one image's boxes, scores and classes.
+// Detections, raw ones in the two JSON forms that people have (COCO results; one image's boxes, scores and classes),
+// and final ones made of a detector's predictions.
 #ifndef KERNELWIRE_CLIENT_CLI_DETECTIONS_H_
 #define KERNELWIRE_CLIENT_CLI_DETECTIONS_H_
 
@@ -20,11 +21,18 @@ struct ImageDetections {
   std::vector<std::array<float, 4>> boxes;
   std::vector<float> scores;
   std::vector<std::int32_t> classes;
+  std::vector<std::int64_t> sources;  // which of the detector's boxes each one was; empty: the one of its place
+  std::int64_t total = 0;             // boxes that the detector put out
+
+  std::int64_t SourceOf(std::size_t box) const {
+    return sources.empty() ? static_cast<std::int64_t>(box) : sources[box];
+  }
 };
 
 enum class DetectionForm : std::uint8_t {
-  kCoco,      // [{"image_id": 42, "category_id": 18, "bbox": [x, y, width, height], "score": 0.2}, ...]
-  kOneImage,  // {"boxes": [[x1, y1, x2, y2], ...], "scores": [...], "idxs": [...]}, and maybe "keep": [...]
+  kCoco,         // [{"image_id": 42, "category_id": 18, "bbox": [x, y, width, height], "score": 0.2}, ...]
+  kOneImage,     // {"boxes": [[x1, y1, x2, y2], ...], "scores": [...], "idxs": [...]}, and maybe "keep": [...]
+  kPredictions,  // what detection_postprocess made of a detector's output: corners, written as COCO results
 };
 
 struct Detections {
@@ -46,6 +54,9 @@ std::string FormatKept(const Detections& detections, const std::vector<client::N
 
 /// What was kept, ready to be drawn.
 std::vector<DrawnImage> PictureOf(const Detections& detections, const std::vector<client::NmsKept>& kept);
+
+/// All detections, for those that are final already.
+std::vector<client::NmsKept> KeepAll(const Detections& detections);
 
 /// A box as corners x1 y1 x2 y2.
 std::array<float, 4> CornersOf(const std::array<float, 4>& box, client::BoxCoding coding);

@@ -20,9 +20,13 @@ bool IsFinite(const DrawnBox& box) {
   return std::all_of(box.corners.begin(), box.corners.end(), [](float x) { return std::isfinite(x); });
 }
 
-// From the origin, where images begin, to the farthest corners.
+// From the origin, where images begin, to the farthest corners, of the photograph too.
 Frame FrameOf(const DrawnImage& image) {
   Frame frame;
+  if (image.photograph.has_value()) {
+    frame.right = image.photograph->width;
+    frame.bottom = image.photograph->height;
+  }
   for (const DrawnBox& box : image.boxes) {
     if (IsFinite(box)) {
       const auto [x1, y1, x2, y2] = box.corners;
@@ -78,6 +82,11 @@ std::string DrawImage(const DrawnImage& image, double x, double y, double size) 
   svg += "<text class=\"title\" x=\"0\" y=\"-6\">" + EscapeXml(image.title) + "</text>\n";
   svg += "<rect class=\"frame\" x=\"0\" y=\"0\"" + Attribute("width", (frame.right - frame.left) * scale) +
          Attribute("height", (frame.bottom - frame.top) * scale) + "/>\n";
+  if (image.photograph.has_value()) {
+    svg += "<image" + Attribute("x", (0.0 - frame.left) * scale) + Attribute("y", (0.0 - frame.top) * scale) +
+           Attribute("width", image.photograph->width * scale) + Attribute("height", image.photograph->height * scale) +
+           " href=\"" + image.photograph->data_uri + "\"/>\n";
+  }
   for (auto box = image.boxes.rbegin(); box != image.boxes.rend(); ++box) {  // the first, the best, is on top
     if (IsFinite(*box)) {
       svg += DrawBox(*box, frame, scale);

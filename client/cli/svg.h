@@ -4,8 +4,11 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "client/cli/photograph.h"
 
 namespace kernelwire::cli {
 
@@ -16,10 +19,11 @@ struct DrawnBox {
   std::string label;
 };
 
-/// One image: boxes around which the frame is drawn, since the image itself is not known.
+/// One image. Where the photograph is not known, a frame around the boxes stands for it.
 struct DrawnImage {
   std::string title;
   std::vector<DrawnBox> boxes;
+  std::optional<Photograph> photograph{};
 };
 
 /// An SVG document with the images in a grid; a single one fills it. Text is escaped; boxes whose coordinates are not

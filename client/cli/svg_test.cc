@@ -66,5 +66,14 @@ TEST(DrawSvg, ColoursFollowTheGroup) {
   EXPECT_THAT(colour(-1), testing::MatchesRegex("#[0-9a-f]+"));
 }
 
+TEST(DrawSvg, PutsThePhotographUnderTheBoxes) {
+  DrawnImage image{"photo", {{{100, 100, 200, 300}, 1, "cat"}}, Photograph{500, 400, "data:image/png;base64,AAAA"}};
+  const std::string svg = DrawSvg({image});
+  // The longer side, 500, fills 1000.
+  EXPECT_THAT(svg, HasSubstr("<image x=\"0.0\" y=\"0.0\" width=\"1000.0\" height=\"800.0\" "
+                             "href=\"data:image/png;base64,AAAA\"/>"));
+  EXPECT_LT(svg.find("<image"), svg.find("fill-opacity"));
+}
+
 }  // namespace
 }  // namespace kernelwire::cli
