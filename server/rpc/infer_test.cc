@@ -1,5 +1,7 @@
 // ModelInfer over the wire: results, errors, limits of messages, deadlines.
 #include <chrono>
+#include <cstddef>
+#include <initializer_list>
 #include <string>
 #include <thread>
 #include <vector>
@@ -51,7 +53,7 @@ TEST_F(InferTest, ReusesItsObjectsForUnlikeRequests) {
   options.completion_queues = 1;
   options.armed_calls = 1;
   Start();
-  for (const std::size_t count : {1, 100'000, 3, 5000, 0, 2}) {
+  for (const std::size_t count : std::initializer_list<std::size_t>{1, 100'000, 3, 5000, 0, 2}) {
     inference::ModelInferResponse response;
     ASSERT_TRUE(Infer(TwiceRequest(std::vector<float>(count, 1.5F)), &response).ok()) << count;
     EXPECT_EQ(ValuesOf(response), std::vector<float>(count, 3.0F));
