@@ -38,7 +38,8 @@ class InlineExecutor final : public ParallelExecutor {
                    const std::function<void(std::int64_t, std::int64_t)>& body) override;
 };
 
-/// An output after the run, in host memory. `finish` may shrink `desc.shape` and move bytes inside `data` to match.
+/// An output after the run, in host memory: OutputPlan::bytes of it. `finish` may shrink `desc.shape` and move bytes
+/// inside `data` to match.
 struct FinishedOutput {
   void* data = nullptr;  // null: not wanted
   TensorDesc desc;
@@ -75,7 +76,8 @@ struct Operator {
   /// Enqueues the launch and returns: nothing allocated, nothing awaited. Returns a cudaError_t; null without CUDA.
   int (*launch_cuda)(const Launch& launch, CUstream_st* stream) = nullptr;
 
-  /// Final shapes of the outputs. May be null: the planned ones hold. Errors: OUT_OF_RANGE.
+  /// Final shapes of the outputs, and whether their types could hold the results. May be null: the planned ones hold.
+  /// Errors: OUT_OF_RANGE.
   absl::Status (*finish)(const Plan& plan, FinishedOutput* outputs) = nullptr;
 
   KnownAnswer (*known_answer)() = nullptr;

@@ -62,12 +62,13 @@ struct PlanRequest {
   std::array<std::int64_t, kMaxOutputs> output_row_strides{};
 };
 
-/// One output of a planned request. `desc` is the largest it can get: its bytes are reserved before the launch;
-/// an operator's `finish` may shrink it afterwards (kept boxes of NMS).
+/// One output of a planned request. `desc` is the largest it can get; an operator's `finish` may shrink it afterwards
+/// (kept boxes of NMS). `bytes` are reserved before the launch and come back from the device: those of `desc`, and
+/// behind them what the operator wants its `finish` to read (whether results fitted their type), which nobody sends.
 struct OutputPlan {
   bool wanted = false;
   TensorDesc desc;
-  std::size_t bytes = 0;
+  std::size_t bytes = 0;  // at least desc.ByteSize()
   std::int64_t row_bytes = 0;  // see Plan::input_row_bytes
 };
 

@@ -26,6 +26,7 @@ struct HostTensor {
 enum class Agreement : std::uint8_t {
   kExact,    // integers, indices: equal; floats: equal values, NaN equal to NaN
   kRounded,  // floats: the bounds of the contract (tolerance.h), per row of `row_width`
+  kSummed,   // floats: those for sums, per element, from its `magnitudes`
 };
 
 /// What the oracle says an output is. Values in f64, row-major, of the final shape.
@@ -34,7 +35,8 @@ struct ExpectedOutput {
   TensorDesc desc;  // final dtype and shape
   std::vector<double> values;
   Agreement agreement = Agreement::kExact;
-  std::int64_t row_width = 1;  // elements that share one magnitude in the tolerance
+  std::int64_t row_width = 1;        // elements that share one magnitude in the tolerance
+  std::vector<double> magnitudes{};  // kSummed: of each element, the sum of |x| over what was added up
 };
 
 /// How a library caller lays out the tensors of a case; left alone, as a server does: dense and apart.

@@ -181,10 +181,10 @@ TEST(DeviceRunnerTest, CatchesPlansThatContradictThemselves) {
   Operator op = AddOperator();
   op.plan = [](const PlanRequest& request) {
     absl::StatusOr<Plan> plan = PlanAdd(request);
-    plan->outputs[0].bytes += 4;
+    plan->outputs[0].bytes -= 4;
     return plan;
   };
-  EXPECT_THAT(Host().Run(op, CaseOf({3, 5})).status().ToString(), HasSubstr("plan: output 0 of INT32 [3,5] has 64"));
+  EXPECT_THAT(Host().Run(op, CaseOf({3, 5})).status().ToString(), HasSubstr("plan: output 0 of INT32 [3,5] has 56"));
 }
 
 TEST(DeviceRunnerTest, FinishShrinksOutputs) {

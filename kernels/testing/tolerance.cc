@@ -49,6 +49,18 @@ Bound BoundOf16(DataType dtype, double expected, double row_largest) {
   return std::isinf(nearest) ? Bound{expected, slack} : Bound{nearest, Ulp16(dtype, nearest) + slack};
 }
 
+Bound BoundOfSum(DataType dtype, double expected, double magnitude) {
+  switch (dtype) {
+    case DataType::kFp16:
+    case DataType::kBf16:
+      return BoundOf16(dtype, expected, magnitude);
+    case DataType::kFp32:
+      return {expected, std::max(1e-6 * magnitude, 0x1p-149)};
+    default:
+      return {expected, std::max(1e-14 * magnitude, 0x1p-1074)};
+  }
+}
+
 Bound BoundOf(DataType dtype, double expected, double row_largest) {
   switch (dtype) {
     case DataType::kFp16:
@@ -122,11 +134,13 @@ std::string RoundedDisagreement(const ExpectedOutput& expected, const HostTensor
     if (!std::isfinite(wanted) || std::isnan(values[i])) {
       return DescribeElement(actual, i, wanted, values[i]);
     }
-    const Bound bound = BoundOf(dtype, wanted, magnitudes.Of(i));
+    const bool summed = expected.agreement == Agreement::kSummed;
+    const double magnitude = summed ? expected.magnitudes[i] : magnitudes.Of(i);
+    const Bound bound = summed ? BoundOfSum(dtype, wanted, magnitude) : BoundOf(dtype, wanted, magnitude);
     if (!WithinBound(dtype, bound, values[i])) {
-      return absl::StrFormat("%s, off by %.3g from %.17g where %.3g is allowed (row's largest magnitude %.3g)",
+      return absl::StrFormat("%s, off by %.3g from %.17g where %.3g is allowed (magnitude %.3g)",
                              DescribeElement(actual, i, wanted, values[i]), std::abs(values[i] - bound.center),
-                             bound.center, bound.distance, magnitudes.Of(i));
+                             bound.center, bound.distance, magnitude);
     }
   }
   const bool sixteen_bit = dtype == DataType::kFp16 || dtype == DataType::kBf16;
@@ -150,6 +164,10 @@ std::string FormDisagreement(const ExpectedOutput& expected, const HostTensor& a
     return absl::StrFormat("expected %s %s, got %s %s", NameOf(expected.desc.dtype), expected.desc.shape.ToString(),
                            NameOf(actual.desc.dtype), actual.desc.shape.ToString());
   }
+  if (expected.agreement == Agreement::kSummed && expected.magnitudes.size() != expected.values.size()) {
+    return absl::StrFormat("the oracle has %d values and %d magnitudes", expected.values.size(),
+                           expected.magnitudes.size());
+  }
   const std::size_t bytes = actual.desc.ByteSize().value_or(0);
   if (actual.bytes.size() != bytes || expected.values.size() * SizeOf(actual.desc.dtype) != bytes) {
     return absl::StrFormat("expected %d bytes for shape %s, got %d bytes and an oracle of %d values", bytes,
@@ -165,7 +183,7 @@ std::string Disagreement(const ExpectedOutput& expected, const HostTensor& actua
   if (!form.empty() || !expected.wanted) {
     return form;
   }
-  const bool rounded = expected.agreement == Agreement::kRounded && IsFloat(actual.desc.dtype);
+  const bool rounded = expected.agreement != Agreement::kExact && IsFloat(actual.desc.dtype);
   return rounded ? RoundedDisagreement(expected, actual) : ExactDisagreement(expected, actual);
 }
 

@@ -157,6 +157,29 @@ TEST(ToleranceRoundedTest, AWrongRoundingModeFails) {
   EXPECT_THAT(Disagreement(Expect(DataType::kBf16, {kCount}, values), truncated), HasSubstr("nearest value"));
 }
 
+/// One sum of `expected`, of elements whose magnitudes add up to `magnitude`.
+bool SumAgrees(DataType dtype, double expected, double magnitude, double actual) {
+  ExpectedOutput sum = Expect(dtype, {1}, {expected}, Agreement::kSummed);
+  sum.magnitudes = {magnitude};
+  return Disagreement(sum, FromDoubles(dtype, {1}, {actual})).empty();
+}
+
+TEST(ToleranceSummedTest, BoundsFollowWhatWasAddedUp) {
+  EXPECT_TRUE(SumAgrees(DataType::kFp32, 0.0, 1000.0, 9e-4));
+  EXPECT_FALSE(SumAgrees(DataType::kFp32, 0.0, 1000.0, 11e-4));
+  EXPECT_FALSE(SumAgrees(DataType::kFp32, 1000.0, 1.0, 1000.0 + 1e-3)) << "the result itself widens nothing";
+  EXPECT_TRUE(SumAgrees(DataType::kFp64, 0.0, 1000.0, 9e-12));
+  EXPECT_FALSE(SumAgrees(DataType::kFp64, 0.0, 1000.0, 11e-12));
+  EXPECT_TRUE(SumAgrees(DataType::kFp16, 1.0, 1.0, 1.0 + 0x1p-10));
+  EXPECT_FALSE(SumAgrees(DataType::kFp16, 1.0, 1.0, 1.0 + 0x1p-9));
+  EXPECT_TRUE(SumAgrees(DataType::kFp16, 1.0, 4096.0, 1.0 + 0x1p-9)) << "2^-21 of 4096 is another 2^-9";
+}
+
+TEST(ToleranceSummedTest, AnOracleWithoutMagnitudesIsNoOracle) {
+  const ExpectedOutput sum = Expect(DataType::kFp32, {1}, {1.0}, Agreement::kSummed);
+  EXPECT_THAT(Disagreement(sum, FromDoubles(DataType::kFp32, {1}, {1.0})), HasSubstr("0 magnitudes"));
+}
+
 TEST(ToleranceRoundedTest, AMissingTermOfASumFails) {
   // A row of 4096 ones whose sum lost one element: 2.4e-4, far beyond the bound.
   EXPECT_FALSE(Agrees(DataType::kFp32, 4096, 4095));

@@ -194,7 +194,9 @@ void Parameters(Changes& changes) {
   for (const AttributeSpec& attribute : FindOperator(changes.good().model_name())->spec.attributes) {
     const std::string& key = attribute.name;
     changes.AddParameter("without_value", key, [](auto&) {});
-    changes.AddParameter("bool", key, [](auto& p) { p.set_bool_param(true); });
+    if (attribute.kind != AttributeKind::kBool) {
+      changes.AddParameter("bool", key, [](auto& p) { p.set_bool_param(true); });
+    }
     changes.AddParameter("nan", key, [](auto& p) { p.set_double_param(std::numeric_limits<double>::quiet_NaN()); });
     changes.AddParameter("infinite", key,
                          [](auto& p) { p.set_double_param(-std::numeric_limits<double>::infinity()); });

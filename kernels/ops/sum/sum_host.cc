@@ -1,0 +1,241 @@
+// sum and mean on the host: vectorised over neighbours, threads over results, parts of long ones and tiles of columns.
+#include "kernels/ops/sum/sum_host.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <type_traits>
+
+#include "kernels/primitives/reduce_host.h"
+#include "kernels/primitives/reduce_store.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/ops/sum/sum_host.cc"
+#include "hwy/foreach_target.h"  // must come before highway.h
+#include "hwy/highway.h"
+#include "kernels/primitives/reduce_host-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace kernelwire {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <typename Total>
+void StoreSum(const HostReduction& job, const HostPlace& place, const Total& total, const SumFinish& finish) {
+  if (std::is_same_v<Total, double> || finish.mean) {
+    const auto sum = static_cast<double>(total);
+    StoreResult(job, place, finish.mean ? sum / finish.count : sum);
+  } else {
+    StoreResult(job, place, total);
+  }
+}
+
+/// `value`'s lanes added to those of `total`, which are half as many (but where a vector has one lane).
+template <class D, class Wide>
+hn::Vec<Wide> AddWidened(Wide wide, D /*d*/, hn::Vec<D> value, hn::Vec<Wide> total) {
+#if HWY_TARGET == HWY_SCALAR
+  return hn::Add(total, hn::PromoteTo(wide, value));
+#else
+  const hn::Half<D> half;
+  total = hn::Add(total, hn::PromoteTo(wide, hn::LowerHalf(half, value)));
+  return hn::Add(total, hn::PromoteTo(wide, hn::UpperHalf(half, value)));
+#endif
+}
+
+/// Chains of additions in f32 are short: after this many vectors they go on in f64.
+inline constexpr std::int64_t kVectorsOfAChain = 32;
+
+/// The sum of a block of f32, in four chains of eight additions each at a time.
+inline double SumOfFloats(const float* x, std::int64_t count) {
+  const hn::ScalableTag<float> d;
+  const hn::ScalableTag<double> wide;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  auto total = hn::Zero(wide);
+  std::int64_t i = 0;
+  while (i + 4 * lanes <= count) {
+    auto s0 = hn::LoadU(d, x + i);
+    auto s1 = hn::LoadU(d, x + i + lanes);
+    auto s2 = hn::LoadU(d, x + i + 2 * lanes);
+    auto s3 = hn::LoadU(d, x + i + 3 * lanes);
+    const std::int64_t end = std::min(count, i + kVectorsOfAChain * lanes);
+    for (i += 4 * lanes; i + 4 * lanes <= end; i += 4 * lanes) {
+      s0 = hn::Add(s0, hn::LoadU(d, x + i));
+      s1 = hn::Add(s1, hn::LoadU(d, x + i + lanes));
+      s2 = hn::Add(s2, hn::LoadU(d, x + i + 2 * lanes));
+      s3 = hn::Add(s3, hn::LoadU(d, x + i + 3 * lanes));
+    }
+    total = AddWidened(wide, d, hn::Add(hn::Add(s0, s1), hn::Add(s2, s3)), total);
+  }
+  for (; i + lanes <= count; i += lanes) {
+    total = AddWidened(wide, d, hn::LoadU(d, x + i), total);
+  }
+  double sum = hn::GetLane(hn::SumOfLanes(wide, total));
+  for (; i < count; ++i) {
+    sum += static_cast<double>(x[i]);
+  }
+  return sum;
+}
+
+/// The sum of a block of f64 or, exactly, of i32.
+template <typename Work, typename Sum>
+Sum SumOfWide(const Work* x, std::int64_t count) {
+  const hn::ScalableTag<Sum> d;
+  const hn::Rebind<Work, decltype(d)> narrow;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const auto load = [&](std::int64_t at) {
+    if constexpr (std::is_same_v<Work, Sum>) {
+      return hn::LoadU(d, x + at);
+    } else {
+      return hn::PromoteTo(d, hn::LoadU(narrow, x + at));
+    }
+  };
+  auto s0 = hn::Zero(d);
+  auto s1 = hn::Zero(d);
+  std::int64_t i = 0;
+  for (; i + 2 * lanes <= count; i += 2 * lanes) {
+    s0 = hn::Add(s0, load(i));
+    s1 = hn::Add(s1, load(i + lanes));
+  }
+  Sum sum = hn::GetLane(hn::SumOfLanes(d, hn::Add(s0, s1)));
+  for (; i < count; ++i) {
+    sum += static_cast<Sum>(x[i]);
+  }
+  return sum;
+}
+
+/// sums[j] += x[j]
+template <typename Work, typename Sum>
+void AddEach(const Work* x, std::int64_t count, Sum* HWY_RESTRICT sums) {
+  std::int64_t j = 0;
+  if constexpr (std::is_same_v<Work, Sum> && std::is_floating_point_v<Sum>) {
+    const hn::ScalableTag<Sum> d;
+    const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+    for (; j + lanes <= count; j += lanes) {
+      hn::StoreU(hn::Add(hn::LoadU(d, sums + j), hn::LoadU(d, x + j)), d, sums + j);
+    }
+  }
+  for (; j < count; ++j) {
+    sums[j] += static_cast<Sum>(x[j]);
+  }
+}
+
+/// Elements read as f32 or f64, with totals in f64.
+template <typename WorkType>
+struct FloatSum {
+  using Work = WorkType;
+  using Total = double;
+  using Partial = Work;
+  using Columns = FoldedColumns<FloatSum>;
+  static constexpr int kInputs = 1;
+  SumFinish finish;
+
+  static Partial Start() { return 0; }
+  void StepEach(const Work* x, std::int64_t count, Partial* sums) const { AddEach(x, count, sums); }
+  void Join(Partial sum, Total& total) const { total += static_cast<Total>(sum); }
+
+  Total Identity() const { return 0.0; }
+  Total Combine(Total a, Total b) const { return a + b; }
+  void AddBlock(const Work* x, std::int64_t count, std::int64_t /*first*/, Total& total) const {
+    if constexpr (std::is_same_v<Work, float>) {
+      total += SumOfFloats(x, count);
+    } else {
+      total += SumOfWide<double, double>(x, count);
+    }
+  }
+  void Store(const HostReduction& job, const HostPlace& place, const Total& total) const {
+    StoreSum(job, place, total, finish);
+  }
+};
+
+/// Integers, exactly: read as i32 or i64, with totals in 128 bits.
+template <typename WorkType>
+struct IntegerSum {
+  using Work = WorkType;
+  using Total = WideInteger;
+  using Partial = std::conditional_t<sizeof(Work) == 4, std::int64_t, WideInteger>;
+  using Columns = FoldedColumns<IntegerSum>;
+  static constexpr int kInputs = 1;
+  SumFinish finish;
+
+  static Partial Start() { return 0; }
+  void StepEach(const Work* x, std::int64_t count, Partial* sums) const { AddEach(x, count, sums); }
+  void Join(Partial sum, Total& total) const { total += sum; }
+
+  Total Identity() const { return 0; }
+  Total Combine(Total a, Total b) const { return a + b; }
+  void AddBlock(const Work* x, std::int64_t count, std::int64_t /*first*/, Total& total) const {
+    if constexpr (sizeof(Work) == 4) {
+      total += SumOfWide<std::int32_t, std::int64_t>(x, count);
+    } else {
+      for (std::int64_t i = 0; i < count; ++i) {
+        total += x[i];
+      }
+    }
+  }
+  void Store(const HostReduction& job, const HostPlace& place, const Total& total) const {
+    StoreSum(job, place, total, finish);
+  }
+};
+
+/// A sum whose accumulator is asked for by name: f64, or a 16-bit type to which every partial sum is rounded.
+struct NamedSum {
+  using Work = double;
+  using Total = double;
+  using Columns = TurnedColumns<NamedSum>;
+  static constexpr int kInputs = 1;
+  SumFinish finish;
+  DataType accumulator;
+
+  Total Identity() const { return 0.0; }
+  Total Combine(Total a, Total b) const { return RoundedTo(accumulator, a + b); }
+  void AddBlock(const double* x, std::int64_t count, std::int64_t /*first*/, Total& total) const {
+    for (std::int64_t i = 0; i < count; ++i) {
+      total = RoundedTo(accumulator, total + x[i]);
+    }
+  }
+  void Store(const HostReduction& job, const HostPlace& place, const Total& total) const {
+    StoreSum(job, place, total, finish);
+  }
+};
+
+void SumPhase(const HostReduction& job, const SumFinish& finish, ReducePhase phase, std::int64_t begin,
+              std::int64_t end) {
+  const DataType type = job.params.x_type;
+  if (type == DataType::kInt64) {
+    RunPhase(job, IntegerSum<std::int64_t>{finish}, phase, begin, end);
+  } else if (!IsFloat(type)) {
+    RunPhase(job, IntegerSum<std::int32_t>{finish}, phase, begin, end);
+  } else if (type == DataType::kFp64) {
+    RunPhase(job, FloatSum<double>{finish}, phase, begin, end);
+  } else if (job.params.accumulator == DataType::kFp32) {
+    RunPhase(job, FloatSum<float>{finish}, phase, begin, end);
+  } else {
+    RunPhase(job, NamedSum{finish, job.params.accumulator}, phase, begin, end);
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace kernelwire
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace kernelwire {
+namespace {
+
+HWY_EXPORT(SumPhase);
+
+}  // namespace
+
+absl::Status RunSumsHost(const Launch& launch, const SumFinish& finish, ParallelExecutor& threads) {
+  const auto phase = [&finish](const HostReduction& job, ReducePhase kind, std::int64_t begin, std::int64_t end) {
+    HWY_DYNAMIC_DISPATCH(SumPhase)(job, finish, kind, begin, end);
+  };
+  return RunReduction(HostReduction(launch), phase, threads);
+}
+
+absl::Status RunSumHost(const Launch& launch, ParallelExecutor& threads) {
+  return RunSumsHost(launch, SumFinish{}, threads);
+}
+
+}  // namespace kernelwire
+#endif  // HWY_ONCE

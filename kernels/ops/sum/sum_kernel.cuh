@@ -1,0 +1,168 @@
+// What a sum does with an element on the device. The mean shares it: it differs by a division at the end.
+//
+// Floating-point elements of a tile (8 vectors a thread) are added in f32, each position of the vector by itself, and
+// the sums of tiles in f64: so a chain of f32 additions is at most 8 long, and the longest row is summed as exactly as
+// a short one. Integers are added exactly.
+#ifndef KERNELWIRE_KERNELS_OPS_SUM_SUM_KERNEL_CUH_
+#define KERNELWIRE_KERNELS_OPS_SUM_SUM_KERNEL_CUH_
+
+#include <cstdint>
+#include <type_traits>
+
+#include "kernels/ops/sum/sum.h"
+#include "kernels/primitives/reduce_launch.cuh"
+
+namespace kernelwire {
+
+/// Integers are finished as integers, unless divided.
+template <typename Total>
+__device__ __forceinline__ void StoreSum(const ReduceArguments& arguments, const ResultPlace& place, Total total,
+                                         const SumFinish& finish) {
+  if (std::is_same_v<Total, double> || finish.mean) {
+    const auto sum = static_cast<double>(total);
+    StoreResult(arguments, place, finish.mean ? sum / finish.count : sum);
+  } else {
+    StoreResult(arguments, place, total);
+  }
+}
+
+/// Adds value i to value i + half, until one is left.
+template <int kCount, typename T, int kRoom>
+__device__ __forceinline__ T SumPairwise(T (&values)[kRoom]) {
+  if constexpr (kCount > 1) {
+#pragma unroll
+    for (int i = 0; i < kCount / 2; ++i) {
+      values[i] += values[i + kCount / 2];
+    }
+    return SumPairwise<kCount / 2>(values);
+  } else {
+    return values[0];
+  }
+}
+
+/// Floating-point elements up to f32 by way of f32; f64 in f64.
+template <typename T>
+struct FloatSum {
+  using Element = T;
+  using Total = double;
+  static constexpr int kInputs = 1;
+  static constexpr bool kColumns = true;
+  static constexpr bool kVectors = true;
+  SumFinish finish;
+
+  static __device__ __forceinline__ T Fill() { return Narrow<T>(0.0F); }
+  static __device__ __forceinline__ Total Identity() { return 0.0; }
+  static __device__ __forceinline__ Total Combine(Total a, Total b) { return a + b; }
+
+  template <int kCount, int kLength>
+  __device__ __forceinline__ void AddTile(const Operand<T, kLength, 1> (&tile)[kCount], std::int64_t /*first*/,
+                                          std::int64_t /*step*/, Total& total) const {
+    AccumulatorOf<T> sums[kLength];
+#pragma unroll
+    for (int u = 0; u < kCount; ++u) {
+      AccumulatorOf<T> values[kLength];
+      WidenPacked(tile[u].inputs[0], values);
+#pragma unroll
+      for (int j = 0; j < kLength; ++j) {
+        sums[j] = u == 0 ? values[j] : sums[j] + values[j];
+      }
+    }
+    total += static_cast<double>(SumPairwise<kLength>(sums));
+  }
+
+  __device__ __forceinline__ void Store(const ReduceArguments& arguments, const ResultPlace& place, Total total) const {
+    StoreSum(arguments, place, total, finish);
+  }
+};
+
+/// Integers, exactly. A tile's sum fits the type after next, and the total of any number of tiles is as wide as it must
+/// be: 64 bits where 2^55 elements fit into them, else 128.
+template <typename T>
+struct IntegerSum {
+  using Element = T;
+  using Total = std::conditional_t<sizeof(T) == 1, long long, WideInteger>;
+  using Partial = std::conditional_t<sizeof(T) == 1, int, std::conditional_t<sizeof(T) == 4, long long, WideInteger>>;
+  static constexpr int kInputs = 1;
+  static constexpr bool kColumns = true;
+  static constexpr bool kVectors = true;
+  SumFinish finish;
+
+  static __device__ __forceinline__ T Fill() { return 0; }
+  static __device__ __forceinline__ Total Identity() { return 0; }
+  static __device__ __forceinline__ Total Combine(Total a, Total b) { return a + b; }
+
+  template <int kCount, int kLength>
+  __device__ __forceinline__ void AddTile(const Operand<T, kLength, 1> (&tile)[kCount], std::int64_t /*first*/,
+                                          std::int64_t /*step*/, Total& total) const {
+    Partial sum = 0;
+#pragma unroll
+    for (int u = 0; u < kCount; ++u) {
+      sum += SumOf(tile[u].inputs[0]);
+    }
+    total += sum;
+  }
+
+  __device__ __forceinline__ void Store(const ReduceArguments& arguments, const ResultPlace& place, Total total) const {
+    StoreSum(arguments, place, total, finish);
+  }
+
+ private:
+  /// Four 8-bit integers an instruction: their product with four ones.
+  template <int kLength>
+  static __device__ __forceinline__ Partial SumOf(const Packed<T, kLength>& packed) {
+    Partial sum = 0;
+    if constexpr (sizeof(T) == 1 && kLength % 4 == 0) {
+      constexpr unsigned kOnes = 0x01010101U;
+#pragma unroll
+      for (int i = 0; i < kLength / 4; ++i) {
+        if constexpr (std::is_signed_v<T>) {
+          sum = __dp4a(static_cast<int>(packed.words[i]), static_cast<int>(kOnes), sum);
+        } else {
+          sum = static_cast<int>(__dp4a(packed.words[i], kOnes, static_cast<unsigned>(sum)));
+        }
+      }
+    } else {
+#pragma unroll
+      for (int j = 0; j < kLength; ++j) {
+        sum += packed.Get(j);
+      }
+    }
+    return sum;
+  }
+};
+
+/// A sum whose accumulator is asked for by name: f64, or a 16-bit type to which every partial sum is rounded.
+template <typename T>
+struct NamedSum {
+  using Element = T;
+  using Total = double;
+  static constexpr int kInputs = 1;
+  static constexpr bool kColumns = true;
+  static constexpr bool kVectors = false;  // exactness, not speed, is what is asked for
+  SumFinish finish;
+  DataType accumulator;
+
+  static __device__ __forceinline__ T Fill() { return Narrow<T>(0.0F); }
+  static __device__ __forceinline__ Total Identity() { return 0.0; }
+
+  template <int kCount, int kLength>
+  __device__ __forceinline__ void AddTile(const Operand<T, kLength, 1> (&tile)[kCount], std::int64_t /*first*/,
+                                          std::int64_t /*step*/, Total& total) const {
+#pragma unroll 1
+    for (int u = 0; u < kCount; ++u) {
+#pragma unroll 1
+      for (int j = 0; j < kLength; ++j) {
+        total = Combine(total, Widen<double>(tile[u].inputs[0].Get(j)));
+      }
+    }
+  }
+  __device__ __forceinline__ Total Combine(Total a, Total b) const { return RoundedTo(accumulator, a + b); }
+
+  __device__ __forceinline__ void Store(const ReduceArguments& arguments, const ResultPlace& place, Total total) const {
+    StoreSum(arguments, place, total, finish);
+  }
+};
+
+}  // namespace kernelwire
+
+#endif  // KERNELWIRE_KERNELS_OPS_SUM_SUM_KERNEL_CUH_

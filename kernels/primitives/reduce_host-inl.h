@@ -1,0 +1,260 @@
+// The work of a reduction on the host, for one instruction set. A reduction is a class that says what elements do:
+//
+//   using Work, Total;                             // what elements are read as; plain data of at most kPartBytes
+//   Total Identity() const;
+//   Total Combine(const Total&, const Total&) const;
+//   static constexpr int kInputs;                  // 1, or 2 whose elements meet in pairs (rows only)
+//   void AddBlock(x, count, first, Total&) const;  // neighbours; element 0 is number `first` of the result
+//   void AddBlock(a, b, count, Total&) const;      // the same for two inputs
+//   using Columns;                                 // TurnedColumns or FoldedColumns, for one input
+//   void Store(job, place, const Total&) const;
+//
+// Elements are added block by block from the beginning of a part, so the order of every sum follows from type, width
+// and instruction set.
+#if defined(KERNELWIRE_KERNELS_PRIMITIVES_REDUCE_HOST_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef KERNELWIRE_KERNELS_PRIMITIVES_REDUCE_HOST_INL_H_
+#undef KERNELWIRE_KERNELS_PRIMITIVES_REDUCE_HOST_INL_H_
+#else
+#define KERNELWIRE_KERNELS_PRIMITIVES_REDUCE_HOST_INL_H_
+#endif
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "kernels/primitives/reduce_host.h"
+#include "kernels/primitives/reduce_load-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace kernelwire {
+namespace HWY_NAMESPACE {
+
+/// Rows that columns are walked down before their partial results are folded into the totals.
+inline constexpr std::int64_t kRowsOfAFold = 64;
+
+/// Columns for a reduction that can only add neighbours: a tile of a fold's rows is turned around in a buffer.
+template <class R>
+class TurnedColumns {
+ public:
+  TurnedColumns(const R& reduction, std::int64_t columns) : reduction_(reduction), columns_(columns) {}
+
+  /// Row number `row` of the fold.
+  void AddRow(const typename R::Work* x, std::int64_t row) {
+    for (std::int64_t j = 0; j < columns_; ++j) {
+      turned_[j * kRowsOfAFold + row] = x[j];
+    }
+  }
+  /// Ends a fold of `rows` rows whose first is element number `first`.
+  void Fold(std::int64_t first, std::int64_t rows, typename R::Total* totals) {
+    for (std::int64_t j = 0; j < columns_; ++j) {
+      reduction_.AddBlock(turned_ + j * kRowsOfAFold, rows, first, totals[j]);
+    }
+  }
+
+ private:
+  const R& reduction_;
+  std::int64_t columns_;
+  HWY_ALIGN typename R::Work turned_[kColumnsOfATile * kRowsOfAFold];
+};
+
+/// Columns side by side, for a reduction with
+///   using Partial;                             // what a fold's elements of one column come to
+///   static Partial Start();
+///   void StepEach(x, count, partials) const;   // element j joins partials[j]
+///   void Join(Partial, Total&) const;
+template <class R>
+class FoldedColumns {
+ public:
+  FoldedColumns(const R& reduction, std::int64_t columns) : reduction_(reduction), columns_(columns) {
+    std::fill_n(partials_, columns, R::Start());
+  }
+
+  void AddRow(const typename R::Work* x, std::int64_t /*row*/) { reduction_.StepEach(x, columns_, partials_); }
+
+  void Fold(std::int64_t /*first*/, std::int64_t /*rows*/, typename R::Total* totals) {
+    for (std::int64_t j = 0; j < columns_; ++j) {
+      reduction_.Join(partials_[j], totals[j]);
+      partials_[j] = R::Start();
+    }
+  }
+
+ private:
+  const R& reduction_;
+  std::int64_t columns_;
+  HWY_ALIGN typename R::Partial partials_[kColumnsOfATile];
+};
+
+template <class R>
+class HostWorker {
+ public:
+  using Work = typename R::Work;
+  using Total = typename R::Total;
+  static_assert(sizeof(Total) <= kPartBytes);
+
+  HostWorker(const HostReduction& job, const R& reduction)
+      : job_(job), reduction_(reduction), bytes_(static_cast<std::int64_t>(SizeOf(job.params.x_type))) {}
+
+  void Run(ReducePhase phase, std::int64_t begin, std::int64_t end) {
+    for (std::int64_t number = begin; number < end; ++number) {
+      switch (phase) {
+        case ReducePhase::kRows:
+          DoRow(number);
+          break;
+        case ReducePhase::kColumns:
+          DoColumns(number);
+          break;
+        case ReducePhase::kMerge:
+          DoMerge(number);
+          break;
+      }
+    }
+  }
+
+ private:
+  const std::byte* Element(const HostPlace& place, int input, std::int64_t offset) const {
+    return static_cast<const std::byte*>(place.segment.inputs[input]) +
+           (place.piece * job_.layout.piece + offset) * bytes_;
+  }
+
+  Total& PartTotal(const HostPlace& place, std::int64_t part) const {
+    const std::int64_t results = place.segment.rows * job_.layout.results;
+    return static_cast<Total*>(place.segment.workspace)[part * results + place.index];
+  }
+
+  void Emit(const HostPlace& place, std::int64_t part, const Total& total) const {
+    if (job_.parts.count > 1) {
+      PartTotal(place, part) = total;
+    } else {
+      reduction_.Store(job_, place, total);
+    }
+  }
+
+  void DoRow(std::int64_t number) {
+    const std::int64_t parts = job_.parts.count;
+    const HostPlace place = PlaceOf(job_, parts == 1 ? number : number / parts);
+    const std::int64_t part = parts == 1 ? 0 : number % parts;
+    const std::int64_t end = std::min((part + 1) * job_.parts.length, job_.layout.width);
+    const std::int64_t start = job_.layout.kept.Offset(place.result);
+    Total total = reduction_.Identity();
+    for (std::int64_t first = part * job_.parts.length; first < end; first += kBlock) {
+      const std::int64_t count = std::min(end - first, kBlock);
+      AddElements(place, start, first, count, total);
+    }
+    Emit(place, part, total);
+  }
+
+  /// Elements [first, first + count) of the result that begins at `start` of its piece.
+  void AddElements(const HostPlace& place, std::int64_t start, std::int64_t first, std::int64_t count, Total& total) {
+    const Work* blocks[R::kInputs];
+    for (int i = 0; i < R::kInputs; ++i) {
+      const std::byte* from = Element(place, i, start + first);
+      if (job_.layout.reduced.axes > 0) {
+        Gather(place, i, start, first, count);
+        from = gathered_;
+      }
+      blocks[i] = LoadElements(job_.params.x_type, from, 0, count, buffers_[i]);
+    }
+    if constexpr (R::kInputs == 2) {
+      reduction_.AddBlock(blocks[0], blocks[1], count, total);
+    } else {
+      reduction_.AddBlock(blocks[0], count, first, total);
+    }
+  }
+
+  /// Elements that lie in several runs, side by side in `gathered_`.
+  void Gather(const HostPlace& place, int input, std::int64_t start, std::int64_t first, std::int64_t count) {
+    const std::int64_t run = job_.layout.run;
+    std::int64_t done = 0;
+    while (done < count) {
+      const std::int64_t number = (first + done) / run;
+      const std::int64_t within = first + done - number * run;
+      const std::int64_t length = std::min(count - done, run - within);
+      std::memcpy(gathered_ + done * bytes_, Element(place, input, start + job_.layout.reduced.Offset(number) + within),
+                  static_cast<std::size_t>(length * bytes_));
+      done += length;
+    }
+  }
+
+  void DoColumns([[maybe_unused]] std::int64_t number) {
+    if constexpr (R::kInputs == 1) {  // two inputs only meet along the last axis
+      WalkColumns(number);
+    }
+  }
+
+  void WalkColumns(std::int64_t number) {
+    const ReduceLayout& layout = job_.layout;
+    const std::int64_t first_column = number % job_.tiles * kColumnsOfATile;
+    const std::int64_t part = number / job_.tiles % job_.parts.count;
+    const std::int64_t run = number / job_.tiles / job_.parts.count;
+    const std::int64_t columns = std::min(layout.run - first_column, kColumnsOfATile);
+    const HostPlace place = PlaceOf(job_, run * layout.run);
+    const std::int64_t start = layout.kept.Offset(place.result / layout.run) + first_column;
+    const std::int64_t end = std::min((part + 1) * job_.parts.length, layout.width);
+    std::fill_n(totals_, columns, reduction_.Identity());
+    typename R::Columns walk(reduction_, columns);
+    for (std::int64_t first = part * job_.parts.length; first < end; first += kRowsOfAFold) {
+      const std::int64_t rows = std::min(end - first, kRowsOfAFold);
+      AddRows(place, start, first, rows, columns, walk);
+      walk.Fold(first, rows, totals_);
+    }
+    for (std::int64_t j = 0; j < columns; ++j) {
+      Emit(PlaceOf(job_, run * layout.run + first_column + j), part, totals_[j]);
+    }
+  }
+
+  /// Narrow runs that follow each other are read many at a time.
+  template <class Columns>
+  void AddRows(const HostPlace& place, std::int64_t start, std::int64_t first, std::int64_t rows, std::int64_t columns,
+               Columns& walk) {
+    const ReduceLayout& layout = job_.layout;
+    if (layout.IsPlain() && columns == layout.run && rows * columns <= kBlock) {
+      const Work* const block = LoadElements(job_.params.x_type, Element(place, 0, start + first * layout.run), 0,
+                                             rows * columns, buffers_[0]);
+      for (std::int64_t row = 0; row < rows; ++row) {
+        walk.AddRow(block + row * columns, row);
+      }
+      return;
+    }
+    for (std::int64_t row = 0; row < rows; ++row) {
+      const std::byte* const from = Element(place, 0, start + layout.reduced.Offset(first + row));
+      walk.AddRow(LoadElements(job_.params.x_type, from, 0, columns, buffers_[0]), row);
+    }
+  }
+
+  void DoMerge(std::int64_t number) {
+    const HostPlace place = PlaceOf(job_, number);
+    const ReduceParts& parts = job_.parts;
+    Total slots[ReduceParts::kMaxSlots];
+    std::fill_n(slots, parts.slots, reduction_.Identity());
+    for (std::int64_t part = 0; part < parts.count; ++part) {
+      Total& slot = slots[part % parts.slots];
+      slot = reduction_.Combine(slot, PartTotal(place, part));
+    }
+    for (int half = parts.slots / 2; half > 0; half /= 2) {
+      for (int slot = 0; slot < half; ++slot) {
+        slots[slot] = reduction_.Combine(slots[slot], slots[slot + half]);
+      }
+    }
+    reduction_.Store(job_, place, slots[0]);
+  }
+
+  const HostReduction& job_;
+  const R& reduction_;
+  std::int64_t bytes_;  // of an element
+  HWY_ALIGN Work buffers_[R::kInputs][kBlock];
+  alignas(16) std::byte gathered_[kBlock * 8];
+  Total totals_[kColumnsOfATile];
+};
+
+template <class R>
+void RunPhase(const HostReduction& job, const R& reduction, ReducePhase phase, std::int64_t begin, std::int64_t end) {
+  HostWorker<R> worker(job, reduction);
+  worker.Run(phase, begin, end);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace kernelwire
+HWY_AFTER_NAMESPACE();
+
+#endif  // toggling guard

@@ -1,0 +1,179 @@
+// From a plan to the kernels of a reduction. Which kernel runs, and how parts are shared, may follow the number of
+// results: neither changes the order in which a result's elements are combined.
+#ifndef KERNELWIRE_KERNELS_PRIMITIVES_REDUCE_LAUNCH_CUH_
+#define KERNELWIRE_KERNELS_PRIMITIVES_REDUCE_LAUNCH_CUH_
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "kernels/core/launch.h"
+#include "kernels/device/launch.cuh"
+#include "kernels/primitives/reduce_columns.cuh"
+#include "kernels/primitives/reduce_rows.cuh"
+#include "kernels/primitives/reduce_store.cuh"
+
+namespace kernelwire {
+
+/// Merges the totals of the parts: `slots` threads a result, neighbouring results side by side.
+template <typename R>
+__global__ void __launch_bounds__(ReduceParts::kMaxSlots)
+    MergePartsKernel(const __grid_constant__ ReduceArguments arguments, const R reduction) {
+  using Total = typename R::Total;
+  __shared__ Total slots[ReduceParts::kMaxSlots];
+  const ReduceParts& parts = arguments.parts;
+  const int results_of_block = ReduceParts::kMaxSlots / parts.slots;
+  const int result = static_cast<int>(threadIdx.x) % results_of_block;
+  const int slot = static_cast<int>(threadIdx.x) / results_of_block;
+  const std::int64_t step = std::int64_t{gridDim.x} * results_of_block;
+  for (std::int64_t base = std::int64_t{blockIdx.x} * results_of_block; base < arguments.results; base += step) {
+    const bool live = base + result < arguments.results;
+    const ResultPlace place = ResultPlace::Of(arguments, live ? base + result : base);
+    Total total = R::Identity();
+    if (live) {
+#pragma unroll 4
+      for (std::int64_t part = slot; part < parts.count; part += parts.slots) {
+        total = reduction.Combine(total, PartTotal<Total>(place, part));
+      }
+    }
+    slots[threadIdx.x] = total;
+    MergeSlots(reduction, slots + result, parts.slots, slot, results_of_block);
+    if (live && slot == 0) {
+      reduction.Store(arguments, place, slots[result]);
+    }
+    __syncthreads();
+  }
+}
+
+inline ReduceArguments ArgumentsOf(const Launch& launch) {
+  const auto params = launch.plan->Params<ReduceParams>();
+  ReduceArguments arguments{};
+  arguments.table = TableOf(launch);
+  arguments.layout = LayOutReduction(params);
+  arguments.parts = PartsOf(arguments.layout, params.x_type);
+  arguments.results = launch.total_rows * arguments.layout.results;
+  const std::int64_t length = LengthOfVector(params.x_type);
+  arguments.vectors = VectorsOfResult(arguments.layout, params.x_type);
+  arguments.vectors_of_run = (arguments.layout.run + length - 1) / length;
+  arguments.accumulator = params.accumulator;
+  arguments.y_type = params.y_type;
+  arguments.y_bytes = static_cast<std::int64_t>(SizeOf(params.y_type));
+  arguments.checked = params.checked;
+  return arguments;
+}
+
+/// Whether every vector of every request starts at a multiple of its own size.
+inline bool VectorsAreAligned(const Launch& launch, const ReduceArguments& arguments, std::int64_t length, int inputs) {
+  bool aligned = arguments.layout.IsPlain() && arguments.layout.run % length == 0;
+  for (int s = 0; s < launch.segment_count && aligned; ++s) {
+    for (int i = 0; i < inputs; ++i) {
+      aligned = aligned && reinterpret_cast<std::uintptr_t>(launch.segments[s].inputs[i]) % 16 == 0;
+    }
+  }
+  return aligned;
+}
+
+/// A grid over `groups` pieces of work, for kernels that go on with those a grid further until none is left.
+inline LaunchShape ShapeOfGrid(std::int64_t groups, int threads) {
+  LaunchShape shape;
+  shape.blocks = std::min<std::int64_t>(groups, 2147483647);
+  shape.threads = static_cast<unsigned>(threads);
+  return shape;
+}
+
+/// How the parts of long rows are shared out on the current device, and among how many blocks a result.
+struct PartBlocks {
+  PartSharing sharing = PartSharing::kBlock;
+  int blocks = 1;
+};
+
+inline cudaError_t ShareParts(const ReduceArguments& arguments, PartBlocks* shared) {
+  constexpr std::int64_t kLargestPortableCluster = 8;
+  constexpr std::int64_t kBlocksThatFillAMultiprocessor = 2;
+  int device = 0;
+  int multiprocessors = 0;
+  int major = 0;
+  cudaError_t error = cudaGetDevice(&device);
+  if (error == cudaSuccess) {
+    error = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
+  }
+  if (error == cudaSuccess) {
+    error = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
+  }
+  const std::int64_t parts = arguments.parts.count;
+  if (error == cudaSuccess && parts > 1 && arguments.results < kBlocksThatFillAMultiprocessor * multiprocessors) {
+    const bool cluster = major >= 9 && parts <= kLargestPortableCluster;
+    shared->sharing = cluster ? PartSharing::kCluster : PartSharing::kGrid;
+    shared->blocks = static_cast<int>(std::min<std::int64_t>(parts, 1 << 20));
+  }
+  return error;
+}
+
+template <typename R>
+cudaError_t MergeParts(const ReduceArguments& arguments, const R& reduction, cudaStream_t stream) {
+  const std::int64_t results_of_block = ReduceParts::kMaxSlots / arguments.parts.slots;
+  const std::int64_t blocks = (arguments.results + results_of_block - 1) / results_of_block;
+  return LaunchKernel(&MergePartsKernel<R>, ShapeOfGrid(blocks, ReduceParts::kMaxSlots), stream, arguments, reduction);
+}
+
+template <typename R, bool kPlain>
+cudaError_t LaunchRows(const ReduceArguments& arguments, const R& reduction, cudaStream_t stream) {
+  if (arguments.vectors <= kVectorsOfAWarp) {
+    const int threads = ThreadsOfShortRow(arguments.vectors);
+    const std::int64_t rows_of_block = kShortRowBlock / threads;
+    const std::int64_t blocks = (arguments.results + rows_of_block - 1) / rows_of_block;
+    return LaunchKernel(&ReduceShortRowsKernel<R, kPlain>, ShapeOfGrid(blocks, kShortRowBlock), stream, arguments,
+                        reduction, threads);
+  }
+  PartBlocks shared;
+  cudaError_t error = ShareParts(arguments, &shared);
+  if (error == cudaSuccess) {
+    LaunchShape shape = ShapeOfGrid(arguments.results * shared.blocks, kLongRowBlock);
+    shape.cluster_blocks = shared.sharing == PartSharing::kCluster ? static_cast<unsigned>(shared.blocks) : 1;
+    error = LaunchKernel(&ReduceLongRowsKernel<R, kPlain>, shape, stream, arguments, reduction, shared.sharing,
+                         shared.blocks);
+  }
+  return error == cudaSuccess && shared.sharing == PartSharing::kGrid ? MergeParts(arguments, reduction, stream)
+                                                                      : error;
+}
+
+template <typename R, int kLength, bool kPlain>
+cudaError_t LaunchColumns(const ReduceArguments& arguments, const R& reduction, cudaStream_t stream) {
+  const ColumnGrid grid = LayColumns(arguments, kLength);
+  const std::int64_t blocks = (grid.items + grid.items_of_block - 1) / grid.items_of_block;
+  const cudaError_t error = LaunchKernel(&ReduceColumnsKernel<R, kLength, kPlain>, ShapeOfGrid(blocks, kColumnBlock),
+                                         stream, arguments, reduction, grid);
+  return error == cudaSuccess && arguments.parts.count > 1 ? MergeParts(arguments, reduction, stream) : error;
+}
+
+template <typename R, int kLength, bool kPlain>
+cudaError_t LaunchLayout(const ReduceArguments& arguments, const R& reduction, cudaStream_t stream) {
+  if constexpr (R::kColumns) {
+    if (arguments.layout.columns) {
+      return LaunchColumns<R, kLength, kPlain>(arguments, reduction, stream);
+    }
+  }
+  return LaunchRows<R, kPlain>(arguments, reduction, stream);
+}
+
+/// Enqueues `reduction` over the launch. R::kVectors says whether whole vectors have kernels of their own; without them
+/// every shape takes the kernels that take any. R::kColumns: whether any plan of the operator has columns.
+template <typename R>
+cudaError_t LaunchReduction(const Launch& launch, const R& reduction, cudaStream_t stream) {
+  constexpr int kLength = kWidestVector<typename R::Element>;
+  const ReduceArguments arguments = ArgumentsOf(launch);
+  if (arguments.results == 0) {
+    return cudaSuccess;
+  }
+  if constexpr (R::kVectors) {
+    if (VectorsAreAligned(launch, arguments, kLength, R::kInputs)) {
+      return LaunchLayout<R, kLength, true>(arguments, reduction, stream);
+    }
+  }
+  return LaunchLayout<R, 1, false>(arguments, reduction, stream);
+}
+
+}  // namespace kernelwire
+
+#endif  // KERNELWIRE_KERNELS_PRIMITIVES_REDUCE_LAUNCH_CUH_

@@ -1,0 +1,199 @@
+// Reductions over runs of neighbours. A reduction is a class that says what an element does:
+//
+//   using Element, Total;                     // Total: plain data of at most kPartBytes, in whole 4-byte words
+//   static constexpr int kInputs;             // 1, or 2 whose elements meet in pairs
+//   static Element Fill();                    // an element that changes no total; if there is none: Operand::present
+//   static Total Identity();                  // a total that changes no other
+//   Total Combine(Total, Total);              // the same bits for (a, b) and (b, a)
+//   void AddTile(tile, first, step, total);   // adds Operands; element j of operand u is number first + u * step + j
+//   void Store(arguments, place, total);      // the finished result
+//
+// Vector k of a part belongs to thread k % threads, and a thread adds its vectors in order, a tile at a time. So the
+// order of every sum follows from type and width alone.
+#ifndef KERNELWIRE_KERNELS_PRIMITIVES_REDUCE_ROWS_CUH_
+#define KERNELWIRE_KERNELS_PRIMITIVES_REDUCE_ROWS_CUH_
+
+#include <cooperative_groups.h>
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "kernels/primitives/reduce_load.cuh"
+#include "kernels/primitives/row_reduce.cuh"
+
+namespace kernelwire {
+
+/// Vectors that a thread has in flight: 128 bytes of each input.
+inline constexpr int kVectorsInFlight = 8;
+
+inline constexpr int kShortRowBlock = 128;
+inline constexpr int kLongRowBlock = 256;
+
+/// Threads of a result that fits into a warp; more vectors take a block.
+inline constexpr std::int64_t kVectorsOfAWarp = 256;
+inline int ThreadsOfShortRow(std::int64_t vectors) { return vectors <= 4 ? 1 : vectors <= 64 ? 8 : 32; }
+
+/// Adds the vectors lane, lane + threads, ... of [begin, end) to `total`.
+template <typename R, typename Rows>
+__device__ __forceinline__ void AddVectors(const R& reduction, const ReduceArguments& arguments, const Rows& rows,
+                                           std::int64_t begin, std::int64_t end, int lane, int threads,
+                                           typename R::Total& total) {
+  using T = typename R::Element;
+  constexpr int kLength = Rows::kLength;
+  const T fill = reduction.Fill();
+  for (std::int64_t first = begin + lane; first < end; first += std::int64_t{threads} * kVectorsInFlight) {
+    Operand<T, kLength, R::kInputs> tile[kVectorsInFlight];
+    if (Rows::kWhole && first + std::int64_t{threads} * (kVectorsInFlight - 1) < end) {
+#pragma unroll
+      for (int u = 0; u < kVectorsInFlight; ++u) {
+        tile[u] = rows.Load(arguments, first + u * threads, fill);
+      }
+    } else {
+#pragma unroll
+      for (int u = 0; u < kVectorsInFlight; ++u) {
+        const std::int64_t index = first + u * threads;
+        tile[u] = index < end ? rows.Load(arguments, index, fill) : Operand<T, kLength, R::kInputs>::Filled(fill);
+      }
+    }
+    reduction.AddTile(tile, first * kLength, std::int64_t{threads} * kLength, total);
+  }
+}
+
+/// Results of at most kVectorsOfAWarp vectors: `threads` lanes each, so that a block does several.
+template <typename R, bool kPlain>
+__global__ void __launch_bounds__(kShortRowBlock)
+    ReduceShortRowsKernel(const __grid_constant__ ReduceArguments arguments, const R reduction, int threads) {
+  using Total = typename R::Total;
+  const int lane = static_cast<int>(threadIdx.x) % threads;
+  const int rows_of_block = kShortRowBlock / threads;
+  const int row = static_cast<int>(threadIdx.x) / threads;
+  const std::int64_t step = std::int64_t{gridDim.x} * rows_of_block;
+  for (std::int64_t base = std::int64_t{blockIdx.x} * rows_of_block; base < arguments.results; base += step) {
+    const std::int64_t index = base + row;
+    const bool live = index < arguments.results;
+    const ResultPlace place = ResultPlace::Of(arguments, live ? index : base);
+    Total total = R::Identity();
+    if (live) {
+      const ResultRows<typename R::Element, R::kInputs, kPlain> rows(arguments, place);
+      AddVectors(reduction, arguments, rows, 0, arguments.vectors, lane, threads, total);
+    }
+    for (int offset = threads / 2; offset > 0; offset /= 2) {
+      total = reduction.Combine(total, ShuffleXor(0xFFFFFFFFU, total, offset));
+    }
+    if (live && lane == 0) {
+      reduction.Store(arguments, place, total);
+    }
+  }
+}
+
+/// The total of a block's threads, in thread 0 at least. May be called again at once.
+template <typename R>
+__device__ typename R::Total CombineBlock(const R& reduction, typename R::Total total) {
+  using Total = typename R::Total;
+  constexpr int kWarps = kLongRowBlock / 32;
+  __shared__ Total of_warps[kWarps];
+#pragma unroll
+  for (int offset = 16; offset > 0; offset /= 2) {
+    total = reduction.Combine(total, ShuffleXor(0xFFFFFFFFU, total, offset));
+  }
+  if (threadIdx.x % 32 == 0) {
+    of_warps[threadIdx.x / 32] = total;
+  }
+  __syncthreads();
+  total = of_warps[0];
+#pragma unroll
+  for (int warp = 1; warp < kWarps; ++warp) {
+    total = reduction.Combine(total, of_warps[warp]);
+  }
+  __syncthreads();
+  return total;
+}
+
+/// Merges slots pairwise, as ReduceParts says; the outcome is in slots[0] for thread 0. `lane` counts the threads of
+/// these slots, which lie `stride` apart. Requires: all threads of the block call it with equal `count`.
+template <typename R>
+__device__ void MergeSlots(const R& reduction, typename R::Total* slots, int count, int lane, int stride) {
+  for (int half = count / 2; half > 0; half /= 2) {
+    __syncthreads();
+    if (lane < half) {
+      slots[lane * stride] = reduction.Combine(slots[lane * stride], slots[(lane + half) * stride]);
+    }
+  }
+}
+
+/// Who does the parts of a result. The outcome is the same, to the bit: only the ways of the parts' totals differ.
+enum class PartSharing : std::int32_t {
+  kBlock,    // one block, part by part: many results fill the device
+  kCluster,  // a cluster of as many blocks as there are parts, which meet in shared memory
+  kGrid,     // a block each; the totals go to the workspace, and another launch merges them
+};
+
+/// Where the total of a part waits for its like: [part][result] of the request's workspace.
+template <typename Total>
+__device__ __forceinline__ Total& PartTotal(const ResultPlace& place, std::int64_t part) {
+  return static_cast<Total*>(place.workspace)[part * place.results + place.index];
+}
+
+/// Leaves the total of this block's part, which the thread of that number holds, with the first block of the cluster.
+template <typename Total>
+__device__ __forceinline__ void HandToFirstBlock(Total* slots, const Total& total) {
+#if __CUDA_ARCH__ >= 900
+  namespace cg = cooperative_groups;
+  const cg::cluster_group cluster = cg::this_cluster();
+  cluster.sync();  // the slots have been cleared
+  if (threadIdx.x == cluster.block_rank()) {
+    cluster.map_shared_rank(slots, 0)[cluster.block_rank()] = total;
+  }
+  cluster.sync();
+#endif
+}
+
+/// Longer results. Block b does the parts b % blocks, b % blocks + blocks, ... of result b / blocks.
+template <typename R, bool kPlain>
+__global__ void __launch_bounds__(kLongRowBlock)
+    ReduceLongRowsKernel(const __grid_constant__ ReduceArguments arguments, const R reduction,
+                         const PartSharing sharing, const int blocks) {
+  using Total = typename R::Total;
+  __shared__ Total slots[ReduceParts::kMaxSlots];
+  const int thread = static_cast<int>(threadIdx.x);
+  const ReduceParts& parts = arguments.parts;
+  const std::int64_t first_part = static_cast<int>(blockIdx.x) % blocks;
+  const std::int64_t step = static_cast<int>(gridDim.x) / blocks;
+  for (std::int64_t index = static_cast<int>(blockIdx.x) / blocks; index < arguments.results; index += step) {
+    const ResultPlace place = ResultPlace::Of(arguments, index);
+    const ResultRows<typename R::Element, R::kInputs, kPlain> rows(arguments, place);
+    Total slot = R::Identity();
+    for (std::int64_t part = first_part; part < parts.count; part += blocks) {
+      const std::int64_t begin = part * parts.length;
+      const std::int64_t end = min(begin + parts.length, arguments.vectors);
+      Total total = R::Identity();
+      AddVectors(reduction, arguments, rows, begin, end, thread, kLongRowBlock, total);
+      total = CombineBlock(reduction, total);
+      if (sharing == PartSharing::kGrid && thread == 0) {
+        PartTotal<Total>(place, part) = total;
+      }
+      if (part % parts.slots == thread) {
+        slot = reduction.Combine(slot, total);
+      }
+    }
+    if (sharing == PartSharing::kGrid) {
+      continue;
+    }
+    slots[thread] = sharing == PartSharing::kBlock ? slot : R::Identity();
+    if (sharing == PartSharing::kCluster) {
+      HandToFirstBlock(slots, slot);
+      if (first_part != 0) {
+        continue;
+      }
+    }
+    MergeSlots(reduction, slots, parts.slots, thread, 1);
+    if (thread == 0) {
+      reduction.Store(arguments, place, slots[0]);
+    }
+    __syncthreads();
+  }
+}
+
+}  // namespace kernelwire
+
+#endif  // KERNELWIRE_KERNELS_PRIMITIVES_REDUCE_ROWS_CUH_
