@@ -18,7 +18,7 @@
 
 namespace {
 
-constexpr std::size_t kLarge = 64 * 1024;
+constexpr std::size_t kLarge = std::size_t{64} * 1024;
 
 std::atomic<std::uint64_t> allocations{0};
 std::atomic<std::uint64_t> allocated_bytes{0};
