@@ -184,6 +184,11 @@ TEST(NmsTest, LongClassBesideShortOnes) {
   ExpectOracle(test_case);
 }
 
+// More than one pass of merging on the device, and where others end: torchvision's kernel fails from 393 216 boxes on.
+TEST(NmsTest, FourHundredThousandBoxesOfOneClass) { ExpectOracle(Large(400000, 300, 0, 106)); }
+
+TEST(NmsTest, SixHundredThousandBoxesOfAThousandClasses) { ExpectOracle(Large(600000, 300, 1000, 107)); }
+
 // ---- the rounding of the IoU ------------------------------------------------------------------------------
 
 // Pairs of boxes whose IoU differs by one bit when a multiplication and a subtraction share a rounding, as a compiler
