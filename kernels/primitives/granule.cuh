@@ -37,6 +37,12 @@ __device__ __forceinline__ Granule LoadGranule(const void* from) {
   return *static_cast<const Granule*>(from);
 }
 
+/// The same of memory that nobody writes while the kernel runs: such reads need not keep their place among writes.
+__device__ __forceinline__ Granule LoadConstantGranule(const void* from) {
+  const uint4 words = __ldg(static_cast<const uint4*>(from));
+  return {{words.x, words.y, words.z, words.w}};
+}
+
 __device__ __forceinline__ void StoreGranule(void* to, const Granule& granule) {
   __builtin_assume(__isGlobal(to));
   *static_cast<Granule*>(to) = granule;
@@ -122,23 +128,13 @@ __device__ __forceinline__ Granule Pack(const Acc (&values)[kElementsOfGranule<T
   return granule;
 }
 
-/// Bytes [offset, offset + 16) of `low` followed by `high`. Requires: 0 <= offset <= 16, a multiple of kStep.
-template <int kStep>
-__device__ __forceinline__ Granule BytesFrom(const Granule& low, const Granule& high, unsigned offset) {
-  unsigned words[8];
+/// Bytes [4 * kWord + offset % 4, ...) of `low` followed by `high`.
+template <int kStep, int kWord>
+__device__ __forceinline__ Granule BytesFromWord(const Granule& low, const Granule& high, unsigned offset) {
+  unsigned words[5];
 #pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    words[i] = low.words[i];
-    words[4 + i] = high.words[i];
-  }
-  // Whole words in steps of four, two and one, each a selection rather than an array indexed at run time.
-#pragma unroll
-  for (int step = 4; step >= 1; step /= 2) {
-    const bool moves = (offset / 4 & static_cast<unsigned>(step)) != 0;
-#pragma unroll
-    for (int i = 0; i + step < 8; ++i) {
-      words[i] = moves ? words[i + step] : words[i];
-    }
+  for (int i = 0; i < 5; ++i) {
+    words[i] = kWord + i < 4 ? low.words[(kWord + i) % 4] : high.words[(kWord + i) % 4];
   }
   Granule result;
 #pragma unroll
@@ -146,6 +142,22 @@ __device__ __forceinline__ Granule BytesFrom(const Granule& low, const Granule& 
     result.words[i] = kStep % 4 == 0 ? words[i] : __funnelshift_r(words[i], words[i + 1], offset % 4 * 8);
   }
   return result;
+}
+
+/// Bytes [offset, offset + 16) of `low` followed by `high`. Requires: 0 <= offset < 16, a multiple of kStep. The offset
+/// is one for a whole row, so the cases are branches that a warp takes together.
+template <int kStep>
+__device__ __forceinline__ Granule BytesFrom(const Granule& low, const Granule& high, unsigned offset) {
+  switch (offset / 4) {
+    case 0:
+      return BytesFromWord<kStep, 0>(low, high, offset);
+    case 1:
+      return BytesFromWord<kStep, 1>(low, high, offset);
+    case 2:
+      return BytesFromWord<kStep, 2>(low, high, offset);
+    default:
+      return BytesFromWord<kStep, 3>(low, high, offset);
+  }
 }
 
 /// `granule` with `fill` in place of all elements but [first, end).

@@ -1,9 +1,13 @@
 // The threads that share a row, and reductions over them whose result is the same, to the bit, in each of them: a few
 // lanes of a warp, or a block, or a cluster of blocks that exchange partial results through distributed shared memory.
 //
-// A group tells a thread which of its members it is (`rank` of `size`), and `Reduce` merges a value of each. `combine`
-// must give the same bits for (a, b) and (b, a), and `identity` must change nothing: then the lanes of an exchange
-// agree, and the order of merging follows from the group's shape alone.
+// The order of a reduction does not depend on how many threads share the row. A row longer than a warp's 2 KiB is cut
+// into stretches of 2 KiB: 32 lanes with 64 bytes each. A lane combines its 64 bytes, the lanes combine theirs, and the
+// stretches are the leaves of a binary tree, neighbours first. Whether a warp has one stretch or two, whether a block
+// has four warps or sixteen, and how many blocks there are, only decides who computes which part of that tree. So the
+// choice may follow from what is fastest, and the bits stay.
+//
+// `combine` must give the same bits for (a, b) and (b, a), and `identity` must change nothing.
 #ifndef KERNELWIRE_KERNELS_PRIMITIVES_ROW_GROUP_CUH_
 #define KERNELWIRE_KERNELS_PRIMITIVES_ROW_GROUP_CUH_
 
@@ -16,6 +20,12 @@
 
 namespace kernelwire {
 
+/// What a thread has of a reduction: a value for each of the stretches that its warp holds.
+template <typename T, int kStretches>
+struct RowParts {
+  T of_stretch[kStretches];
+};
+
 /// An aligned group of 2, 4, ... 32 lanes. Other groups of the warp may do something else meanwhile.
 template <int kLanesOfRow>
 struct LaneGroup {
@@ -27,13 +37,14 @@ struct LaneGroup {
   __device__ __forceinline__ unsigned members() const { return MembersOfGroup<kLanes>(); }
 
   template <typename T, typename Combine>
-  __device__ __forceinline__ T Reduce(T value, T /*identity*/, const Combine& combine) {
-    return ReduceLanes<kLanes>(value, combine);
+  __device__ __forceinline__ T Reduce(const RowParts<T, 1>& parts, T /*identity*/, const Combine& combine) {
+    return ReduceLanes<kLanes>(parts.of_stretch[0], combine);
   }
 };
 
 /// A block, or a cluster of `cluster_blocks` blocks. Every thread of them constructs one, before it waits for memory,
-/// and all reduce the same number of times. Requires: whole warps; at most 1024 threads a block.
+/// and all reduce the same number of times. Requires: whole warps, at most 1024 threads a block; where blocks share a
+/// row, the stretches of a block are a power of two.
 class BlockGroup {
  public:
   static constexpr int kLanes = 32;
@@ -45,15 +56,31 @@ class BlockGroup {
   __device__ __forceinline__ int size() const { return static_cast<int>(blockDim.x) * cluster_blocks_; }
   __device__ __forceinline__ unsigned members() const { return 0xFFFFFFFFU; }
 
+  template <typename T, int kStretches, typename Combine>
+  __device__ __forceinline__ T Reduce(RowParts<T, kStretches> parts, T identity, const Combine& combine) {
+#pragma unroll
+    for (T& part : parts.of_stretch) {
+      part = ReduceLanes<32>(part, combine);
+    }
+    return ReduceStretches(parts, identity, combine);
+  }
+
+  /// The same where the lanes of a warp have agreed on its stretches already.
+  ///
   /// Results of warps alternate between two places, so that one barrier a reduction is enough: a warp that is already
   /// in the next reduction does not write where another still reads.
-  template <typename T, typename Combine>
-  __device__ __forceinline__ T Reduce(T value, T identity, const Combine& combine) {
+  template <typename T, int kStretches, typename Combine>
+  __device__ __forceinline__ T ReduceStretches(const RowParts<T, kStretches>& parts, T identity,
+                                               const Combine& combine) {
+    static_assert(kStretches == 1 || kStretches == 2);
     __shared__ T of_warps[2][32];
     turn_ ^= 1U;
+    T value = parts.of_stretch[0];
+    if constexpr (kStretches == 2) {
+      value = combine(value, parts.of_stretch[1]);
+    }
     const unsigned lane = threadIdx.x % 32;
     const unsigned warps = blockDim.x / 32;
-    value = ReduceLanes<32>(value, combine);
     if (warps > 1) {
       if (lane == 0) {
         of_warps[turn_][threadIdx.x / 32] = value;

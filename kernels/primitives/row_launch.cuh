@@ -157,7 +157,9 @@ struct RowShape {
   // For __launch_bounds__: as many registers as let enough of the largest blocks run at a time.
   static constexpr bool kOfBlocks = std::is_same_v<GroupType, BlockGroup>;
   static constexpr int kBlockThreads = kOfBlocks && kVectors > 4 && !kAhead ? 256 : RowGrid<GroupType>::kBlockThreads;
-  static constexpr int kResidentBlocks = !kOfBlocks ? 7 : kAhead ? 1 : kVectors > 4 ? 3 : 2;
+  static constexpr int ResidentBlocks(bool plain) {
+    return !kOfBlocks ? (plain ? 7 : 6) : kAhead || !plain ? 1 : kVectors > 4 ? 3 : 2;
+  }
 };
 
 /// Calls f(RowShape<...>{}) for the shape that `tuning` asks for. Requires: a tuning of TuneRows that holds rows.

@@ -32,7 +32,29 @@ __device__ __forceinline__ double ParameterInF64(std::int64_t word, const void* 
              : LoadOne<double>(parameter.dtype, data, parameter.kind == RowParameterKind::kRow ? index : 0);
 }
 
-/// A parameter of one request. T is the type of x: parameters of that type are read in vectors, and asked for before
+/// kLength elements of f32. Requires: `from` on a 16-byte boundary, or of 8 where they are two.
+template <int kLength, typename Acc>
+__device__ __forceinline__ void LoadConstantF32(const float* from, Acc (&values)[kLength]) {
+  if constexpr (kLength % 4 == 0) {
+#pragma unroll
+    for (int i = 0; i < kLength; i += 4) {
+      Acc four[4];
+      Unpack<float>(LoadConstantGranule(from + i), four);
+#pragma unroll
+      for (int j = 0; j < 4; ++j) {
+        values[i + j] = four[j];
+      }
+    }
+  } else {
+#pragma unroll
+    for (int i = 0; i < kLength; ++i) {
+      values[i] = static_cast<Acc>(__ldg(from + i));
+    }
+  }
+}
+
+/// A parameter of one request. Its memory must not be written by the launch: no output may lie where a parameter does.
+/// T is the type of x: parameters of that type are read in vectors, and asked for before
 /// the row's reduction (`Prefetch`), so that their way overlaps with the row's.
 ///
 /// `kPlain`: whole vectors of x's type or of f32 on 16-byte boundaries, if it is not one element; see RowVectors.
@@ -55,13 +77,17 @@ class DeviceParameter {
     in_f32_ = of_row_ && aligned && dtype_ == DataType::kFp32;
   }
 
-  /// Asks for what `Values` will return for vectors 0, 1, ... of a row of `count` elements.
+  /// Vectors that are asked for together.
+  static constexpr int kTogether = kVectors < 4 ? kVectors : 4;
+
+  /// Asks for what `Values` will return for vectors [first, first + kTogether) of a row of `count` elements: all at
+  /// once, where asking for each when it is needed would wait for each.
   template <typename Group>
-  __device__ __forceinline__ void Prefetch(const Group& group, int count) {
-    if (kHolds && same_type_) {
+  __device__ __forceinline__ void Prefetch(const Group& group, int first, int count) {
+    if (kPlain && same_type_) {
 #pragma unroll
-      for (int v = 0; v < Held::kVectors; ++v) {
-        const int index = Held::IndexOf(group, v);
+      for (int v = 0; v < kTogether; ++v) {
+        const int index = RowVectors<T, kVectors, kPlain>::IndexOf(group, first + v);
         if (index < count) {
           held_.vectors[v] = VectorAt(index, count);
         }
@@ -73,7 +99,7 @@ class DeviceParameter {
   __device__ __forceinline__ void StayPacked() { held_.StayPacked(); }
 
   /// The parameter's elements that belong to vector `v`, which begins at element `index` of the row. Requires:
-  /// index < count, and for kPrefetched that Prefetch was called with the same group and count.
+  /// index < count, and for kPrefetched that `v` is among those that Prefetch asked for last.
   template <bool kPrefetched>
   __device__ __forceinline__ void Values(int v, std::int64_t index, std::int64_t count, Acc (&values)[kLength]) const {
     if (!of_row_) {
@@ -82,10 +108,10 @@ class DeviceParameter {
         values[j] = one_;
       }
     } else if (same_type_) {
-      Unpack<T>(kPrefetched && kHolds ? held_.vectors[kHolds ? v : 0] : VectorAt(index, count), values);
+      Unpack<T>(kPrefetched && kPlain ? held_.vectors[v % kTogether] : VectorAt(index, count), values);
     } else if (kPlain || in_f32_) {
       if (IsWhole(index, count)) {
-        LoadWidened(static_cast<const float*>(data_) + index, values);
+        LoadConstantF32(static_cast<const float*>(data_) + index, values);
       } else {
 #pragma unroll
         for (int j = 0; j < kLength; ++j) {
@@ -107,13 +133,9 @@ class DeviceParameter {
     return kPlain || index + kLength <= count;
   }
 
-  /// Where registers are left beside the row.
-  static constexpr bool kHolds = kPlain && kVectors <= 4;
-  using Held = RowVectors<T, kHolds ? kVectors : 1, kPlain>;
-
   __device__ __forceinline__ Granule VectorAt(std::int64_t index, std::int64_t count) const {
     const T* const from = static_cast<const T*>(data_) + index;
-    return IsWhole(index, count) ? LoadGranule(from)
+    return IsWhole(index, count) ? LoadConstantGranule(from)
                                  : LoadElements(from, 0, static_cast<int>(count - index), Narrow<T>(Acc{0}));
   }
 
@@ -123,7 +145,7 @@ class DeviceParameter {
   bool same_type_;
   bool in_f32_;
   Acc one_;
-  Held held_{};
+  RowVectors<T, kTogether, kPlain> held_{};
 };
 
 }  // namespace kernelwire

@@ -36,14 +36,15 @@ __device__ __forceinline__ unsigned MembersOfGroup() {
   }
 }
 
-/// Combines the values of an aligned group of kLanes lanes. `combine` must give the same bits for (a, b) and (b, a):
-/// then both lanes of an exchange agree, and all lanes in the end.
-/// Requires: all lanes of the group call it; other groups of the warp need not.
+/// Combines the values of an aligned group of kLanes lanes, neighbours first: the order is that of a binary tree over
+/// the lanes, which larger trees can be made of. `combine` must give the same bits for (a, b) and (b, a): then both
+/// lanes of an exchange agree, and all lanes in the end. Requires: all lanes of the group call it; other groups of the
+/// warp need not.
 template <int kLanes, typename T, typename Combine>
 __device__ __forceinline__ T ReduceLanes(T value, const Combine& combine) {
   const unsigned members = MembersOfGroup<kLanes>();
 #pragma unroll
-  for (int offset = kLanes / 2; offset > 0; offset /= 2) {
+  for (int offset = 1; offset < kLanes; offset *= 2) {
     value = combine(value, ShuffleXor(members, value, offset));
   }
   return value;

@@ -1,8 +1,10 @@
-// Which threads work on a row, chosen by the bytes of a row: a value that can be printed.
+// Which threads work on a row: a value that can be printed, chosen from what was measured on an H200
+// (tests/bench/kernels).
 //
-// It must not depend on anything else: with it the order of every sum is fixed, and so a row gives the same bits alone,
-// in company, and on any lane. The figures were measured on an H200 (tests/bench/kernels): 64 bytes a thread are what
-// keeps enough memory on its way, whatever the type.
+// The order of a reduction follows from the row's bytes alone (row_group.cuh), whoever computes it. So this choice may
+// follow from the operator and from the number of rows too, and a row still gives the same bits alone, in company, on
+// any lane, and in add_rms_norm as in rms_norm. Two things must follow from the row's bytes only: how many lanes share
+// a row of up to a stretch, and which rows are streamed.
 #ifndef KERNELWIRE_KERNELS_PRIMITIVES_ROW_TUNING_H_
 #define KERNELWIRE_KERNELS_PRIMITIVES_ROW_TUNING_H_
 
@@ -33,7 +35,7 @@ struct RowTuning {
       case Method::kLanes:
         return text + ", several rows a block";
       case Method::kBlocks:
-        return text + ", " + std::to_string(cluster_blocks) + " blocks a row";
+        return text + ", " + std::to_string(cluster_blocks) + " blocks a row" + (looks_ahead ? ", looking ahead" : "");
       case Method::kStream:
         break;
     }
@@ -41,37 +43,92 @@ struct RowTuning {
   }
 };
 
+/// What is done with a row, as far as it decides how many of them should be worked on at a time.
+enum class RowWork : std::uint8_t {
+  kOneSum,     // one reduction (rms_norm)
+  kTwoInputs,  // one reduction, over the sum of two rows (add_rms_norm)
+  kSoftmax,    // one reduction, and exponentials
+  kMoments,    // two reductions (layer_norm)
+};
+
 inline constexpr int kMostThreadsOfRowBlock = 512;
+inline constexpr std::int64_t kBytesOfStretch = 2048;
+/// What a cluster holds at most: 16 blocks of 512 threads with 128 bytes each.
+inline constexpr std::int64_t kLongestHeldRow = std::int64_t{1} << 20;
+/// The same of a single block.
+inline constexpr std::int64_t kLongestRowOfBlock = std::int64_t{1} << 16;
 
 /// For rows that are walked over, with results of any type. Short rows have a small block each: most threads of a large
 /// one would have nothing to do. `clusters`: whether blocks can share a row (compute capability 9.0 and above).
 inline RowTuning StreamRows(std::int64_t row_bytes, bool clusters) {
-  constexpr int kVectors = 4;
-  const std::int64_t warps = (row_bytes + 16 * kVectors * 32 - 1) / (16 * kVectors * 32);
+  const std::int64_t warps = (row_bytes + kBytesOfStretch - 1) / kBytesOfStretch;
   const auto threads = static_cast<int>(std::clamp<std::int64_t>(warps * 32, 32, kMostThreadsOfRowBlock));
-  return {RowTuning::Method::kStream, threads, kVectors, clusters && row_bytes > std::int64_t{1} << 20 ? 16 : 1};
+  return {RowTuning::Method::kStream, threads, 4, clusters && row_bytes > kLongestHeldRow ? 16 : 1, false};
 }
 
-inline RowTuning TuneRows(std::int64_t row_bytes, bool clusters) {
+/// Blocks of `threads` threads (a power of two, where a row needs several) that hold `vectors` vectors each; of a
+/// shorter row only the warps that have something.
+inline RowTuning HoldRow(std::int64_t row_bytes, int threads, int vectors, bool looks_ahead = false) {
+  const std::int64_t of_block = std::int64_t{threads} * vectors * 16;
+  const std::int64_t blocks = (row_bytes + of_block - 1) / of_block;
+  const std::int64_t of_warp = std::int64_t{32} * vectors * 16;
+  const int warps = static_cast<int>((row_bytes + of_warp - 1) / of_warp);
+  return {RowTuning::Method::kBlocks, blocks > 1 ? threads : warps * 32, vectors, static_cast<int>(blocks),
+          looks_ahead};
+}
+
+/// The fewest threads of 128, 256, 512 whose blocks of 4 vectors a thread hold a row in a cluster.
+inline RowTuning SpreadRow(std::int64_t row_bytes, int threads) {
+  while (threads < kMostThreadsOfRowBlock && row_bytes > std::int64_t{16} * threads * 64) {
+    threads *= 2;
+  }
+  return HoldRow(row_bytes, threads, 4);
+}
+
+/// A row that is longer than a stretch, on a device with clusters.
+inline RowTuning TuneLongRows(RowWork work, std::int64_t row_bytes, std::int64_t rows) {
+  constexpr std::int64_t kFewBytes = std::int64_t{2} << 20;    // less than every multiprocessor wants at a time
+  constexpr std::int64_t kSomeBytes = std::int64_t{64} << 20;  // a few rounds of the whole device
+  const std::int64_t bytes = row_bytes * std::min(rows, kSomeBytes);
+  const bool fits_4 = row_bytes <= kLongestHeldRow / 2;
+  if (bytes <= kFewBytes && fits_4) {
+    return SpreadRow(row_bytes, 128);
+  }
+  if (row_bytes <= 32768) {
+    const bool four = work == RowWork::kTwoInputs || (work == RowWork::kOneSum && row_bytes <= 16384);
+    return four ? HoldRow(row_bytes, 512, 4) : HoldRow(row_bytes, 256, 8);
+  }
+  if (fits_4 && (work == RowWork::kTwoInputs || bytes <= kSomeBytes)) {
+    return SpreadRow(row_bytes, 256);
+  }
+  const bool fits_small_blocks = row_bytes <= kLongestHeldRow / 2;
+  if (fits_small_blocks && (work == RowWork::kMoments || (work == RowWork::kSoftmax && row_bytes <= 65536))) {
+    return HoldRow(row_bytes, 256, 8);
+  }
+  return HoldRow(row_bytes, 512, 8, true);
+}
+
+/// `plain`: see RowVectors. Rows that are not leave no registers for more than 64 bytes a thread.
+inline RowTuning TuneRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, bool plain, bool clusters) {
   using Method = RowTuning::Method;
   if (row_bytes <= 128) {
-    return {Method::kLanes, 4, 2, 1};
+    return {Method::kLanes, 4, 2, 1, false};
   }
   for (const int lanes : {4, 8, 16, 32}) {
     if (row_bytes <= lanes * 64) {
-      return {Method::kLanes, lanes, 4, 1};
+      return {Method::kLanes, lanes, 4, 1, false};
     }
   }
-  for (const int vectors : {4, 8}) {
-    for (const int blocks : {1, 2, 4, 8, 16}) {
-      const std::int64_t warps = (row_bytes + 512 * blocks * vectors - 1) / (512 * blocks * vectors);
-      const bool possible = (blocks == 1 || clusters) && (vectors == 4 || !clusters || blocks == 16);
-      if (possible && warps * 32 <= kMostThreadsOfRowBlock) {
-        return {Method::kBlocks, static_cast<int>(warps) * 32, vectors, blocks, vectors > 4};
-      }
-    }
+  if (row_bytes > (clusters ? kLongestHeldRow : kLongestRowOfBlock)) {
+    return StreamRows(row_bytes, clusters);
   }
-  return StreamRows(row_bytes, clusters);
+  if (clusters && !plain && row_bytes <= kLongestHeldRow / 2) {
+    return SpreadRow(row_bytes, 256);
+  }
+  if (clusters) {
+    return TuneLongRows(work, row_bytes, rows);
+  }
+  return row_bytes <= 32768 ? HoldRow(row_bytes, 512, 4) : HoldRow(row_bytes, 512, 8, true);
 }
 
 }  // namespace kernelwire

@@ -50,7 +50,9 @@ struct RowVectors {
   static constexpr bool kPlain = kPlainRows;
   static constexpr int kVectors = kVectorsOfThread;
   static constexpr int kLength = kElementsOfGranule<T>;
-  static constexpr int kHeld = kVectors * kLength;  // elements of a thread
+  static constexpr int kHeld = kVectors * kLength;                       // elements of a thread
+  static constexpr int kVectorsOfStretch = kVectors < 4 ? kVectors : 4;  // see row_group.cuh
+  static constexpr int kStretches = kVectors / kVectorsOfStretch;
 
   Granule vectors[kVectors];
 

@@ -46,21 +46,26 @@ __device__ __forceinline__ RmsNormRow<T, Out> RmsNormRowAt(const RmsNormArgument
   });
 }
 
-/// This thread's part of the sum of squares, in four chains.
+/// This thread's part of the sum of squares: for each stretch, in four chains.
 template <typename Acc, typename Held>
-__device__ __forceinline__ Acc SumOfSquares(const Held& held) {
-  Acc sums[4] = {};
+__device__ __forceinline__ RowParts<Acc, Held::kStretches> SumOfSquares(const Held& held) {
+  RowParts<Acc, Held::kStretches> parts;
 #pragma unroll
-  for (int v = 0; v < Held::kVectors; ++v) {
-    Acc values[Held::kLength];
-    Unpack<typename Held::Element>(held.vectors[v], values);
+  for (int s = 0; s < Held::kStretches; ++s) {
+    Acc sums[4] = {};
 #pragma unroll
-    for (int j = 0; j < Held::kLength; ++j) {
-      Acc& sum = sums[(v * Held::kLength + j) % 4];
-      sum = fma(values[j], values[j], sum);
+    for (int v = 0; v < Held::kVectorsOfStretch; ++v) {
+      Acc values[Held::kLength];
+      Unpack<typename Held::Element>(held.vectors[s * Held::kVectorsOfStretch + v], values);
+#pragma unroll
+      for (int j = 0; j < Held::kLength; ++j) {
+        Acc& sum = sums[(v * Held::kLength + j) % 4];
+        sum = fma(values[j], values[j], sum);
+      }
     }
+    parts.of_stretch[s] = (sums[0] + sums[1]) + (sums[2] + sums[3]);
   }
-  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+  return parts;
 }
 
 /// What multiplies a row, or says that its squares have left f32 and the row must be computed in f64.
@@ -74,12 +79,16 @@ struct RmsFactor {
         leaves_f32(std::is_same_v<Acc, float> && MeanSquareLeavesF32(static_cast<double>(mean_square), epsilon)) {}
 };
 
-/// y = (x * factor) * weight of a held row.
+/// y = (x * factor) * weight of a held row. Weights of up to 4 vectors were asked for before the row's reduction;
+/// registers do not hold more beside the row.
 template <typename Held, typename Group, typename Parameter, typename Acc>
-__device__ __forceinline__ void StoreScaled(const Group& group, const Held& held, const Parameter& weight, Acc factor,
+__device__ __forceinline__ void StoreScaled(const Group& group, const Held& held, Parameter& weight, Acc factor,
                                             typename Held::Element* y, int width) {
   using T = typename Held::Element;
   Held::Store(group, y, width, [&](int v, int index) {
+    if (Held::kVectors > 4 && v % Parameter::kTogether == 0) {
+      weight.Prefetch(group, v, width);
+    }
     Acc values[Held::kLength];
     Unpack<T>(held.vectors[v], values);
     if (index < width) {
@@ -94,29 +103,38 @@ __device__ __forceinline__ void StoreScaled(const Group& group, const Held& held
   });
 }
 
-template <typename Group, typename Acc>
-__device__ __forceinline__ Acc RowSum(Group& group, Acc sum) {
-  return group.Reduce(sum, Acc{0}, [](Acc a, Acc b) { return a + b; });
+template <typename Group, typename Acc, int kStretches>
+__device__ __forceinline__ Acc RowSum(Group& group, const RowParts<Acc, kStretches>& parts) {
+  return group.Reduce(parts, Acc{0}, [](Acc a, Acc b) { return a + b; });
 }
 
-/// For the rare row whose squares f32 cannot hold: element(i) is read again, one by one. Out of line, and nothing of
-/// the held row goes along: the way there may cost, the kernels that hardly ever take it should not.
-template <typename Out, typename Group, typename Element>
+/// For the rare row whose squares f32 cannot hold: element(i) is read again, one by one, in the order of held rows. Out
+/// of line, and nothing of the held row goes along: the way there may cost, the kernels that hardly ever take it should
+/// not.
+template <typename Held, typename Out, typename Group, typename Element>
 __device__ __noinline__ void RmsNormInF64(Group group, const Element element, Out* y, const void* weight,
                                           std::int64_t weight_word, int width, double epsilon) {
-  double sum = 0.0;
-  for (int i = group.rank(); i < width; i += group.size()) {
-    sum = fma(element(i), element(i), sum);
+  RowParts<double, Held::kStretches> parts{};
+#pragma unroll 1
+  for (int i = 0; i < Held::kHeld; ++i) {
+    const int index = Held::IndexOf(group, i / Held::kLength) + i % Held::kLength;
+    const double value = index < width ? element(index) : 0.0;
+    double& sum = parts.of_stretch[i / (Held::kHeld / Held::kStretches)];
+    sum = fma(value, value, sum);
   }
-  const double factor = InverseRoot(RowSum(group, sum) / width + epsilon);
-  for (int i = group.rank(); i < width; i += group.size()) {
-    y[i] = Narrow<Out>(element(i) * factor * ParameterInF64(weight_word, weight, i, 1.0));
+  const double factor = InverseRoot(RowSum(group, parts) / width + epsilon);
+#pragma unroll 1
+  for (int i = 0; i < Held::kHeld; ++i) {
+    const int index = Held::IndexOf(group, i / Held::kLength) + i % Held::kLength;
+    if (index < width) {
+      y[index] = Narrow<Out>(element(index) * factor * ParameterInF64(weight_word, weight, index, 1.0));
+    }
   }
 }
 
 /// Rows that registers hold: each is read once, and written after all of it has been read.
 template <typename T, typename Shape, bool kPlain>
-__global__ void __launch_bounds__(Shape::kBlockThreads, Shape::kResidentBlocks)
+__global__ void __launch_bounds__(Shape::kBlockThreads, Shape::ResidentBlocks(kPlain))
     RmsNormResidentKernel(const __grid_constant__ RmsNormArguments arguments) {
   using Acc = AccumulatorOf<T>;
   using Loads = RowLoads<T, Shape::kVectors, kPlain, FillZero>;
@@ -127,14 +145,16 @@ __global__ void __launch_bounds__(Shape::kBlockThreads, Shape::kResidentBlocks)
   ForEachRow<Loads, Shape::kLooksAhead>(
       group, blocks, arguments.total_rows, row_at, [&](const auto& row, Loads& loads) {
         DeviceParameter<T, Shape::kVectors, Acc, kPlain> weight(row.weight_word, row.weight, Acc{1});
-        weight.Prefetch(group, width);
+        if (Shape::kVectors <= 4) {
+          weight.Prefetch(group, 0, width);
+        }
         const Acc sum = RowSum(group, SumOfSquares<Acc>(loads.x));
         loads.x.StayPacked();
         weight.StayPacked();
         const RmsFactor<Acc> scale(sum / static_cast<Acc>(width), arguments.epsilon);
         if (scale.leaves_f32) {
           const auto element = [x = row.x.data](int i) { return Widen<double>(x[i]); };
-          RmsNormInF64(group, element, row.y, row.weight, row.weight_word, width, arguments.epsilon);
+          RmsNormInF64<decltype(loads.x)>(group, element, row.y, row.weight, row.weight_word, width, arguments.epsilon);
         } else {
           StoreScaled(group, loads.x, weight, scale.factor, row.y, width);
         }
@@ -150,10 +170,10 @@ __device__ bool StreamRmsNorm(BlockGroup& group, Source& source, Out* y, const v
   using T = typename Source::Element;
   double partial = 0.0;
   ForEachStretch<T>(group, arguments.width, [&](std::int64_t first, int count) {
-    partial += static_cast<double>(SumOfSquares<Acc>(source.First(group, first, count)));
+    partial += static_cast<double>(SumOfSquares<Acc>(source.First(group, first, count)).of_stretch[0]);
   });
   source.Passed();
-  const double mean_square = RowSum(group, partial) / static_cast<double>(arguments.width);
+  const double mean_square = RowSum(group, RowParts<double, 1>{{partial}}) / static_cast<double>(arguments.width);
   if (std::is_same_v<Acc, float> && MeanSquareLeavesF32(mean_square, arguments.epsilon)) {
     return false;
   }
@@ -214,7 +234,8 @@ __global__ void __launch_bounds__(RowGrid<BlockGroup>::kBlockThreads)
 /// Launches rows of type T with results of any type.
 template <typename T>
 cudaError_t LaunchRmsNormRows(DataType y_type, bool plain, RmsNormArguments arguments, cudaStream_t stream) {
-  arguments.tuning = TuneRows(arguments.width * static_cast<std::int64_t>(sizeof(T)), DeviceHasClusters());
+  arguments.tuning = TuneRows(RowWork::kOneSum, arguments.width * static_cast<std::int64_t>(sizeof(T)),
+                              arguments.total_rows, plain, DeviceHasClusters());
   if (y_type == kDataTypeOf<T> && arguments.tuning.method != RowTuning::Method::kStream) {
     return WithRowShape(arguments.tuning, [&](auto shape) {
       using Shape = decltype(shape);

@@ -57,14 +57,14 @@ struct SoftmaxResult {
   }
 };
 
-/// The maximum of what a thread holds.
+/// The maximum of what a thread holds of stretch `s`.
 template <typename Acc, typename Held>
-__device__ __forceinline__ Acc MaximumOf(const Held& held) {
+__device__ __forceinline__ Acc MaximumOf(const Held& held, int s) {
   Acc maximum = kMinusInfinity<Acc>;
 #pragma unroll
-  for (int v = 0; v < Held::kVectors; ++v) {
+  for (int v = 0; v < Held::kVectorsOfStretch; ++v) {
     Acc values[Held::kLength];
-    Unpack<typename Held::Element>(held.vectors[v], values);
+    Unpack<typename Held::Element>(held.vectors[s * Held::kVectorsOfStretch + v], values);
 #pragma unroll
     for (int j = 0; j < Held::kLength; ++j) {
       maximum = fmax(maximum, values[j]);
@@ -73,18 +73,18 @@ __device__ __forceinline__ Acc MaximumOf(const Held& held) {
   return maximum;
 }
 
-/// The exponentials of what a thread holds, below `maximum`, and their sum in four chains.
-template <typename Acc, typename Held>
+/// The exponentials of what a thread holds, those of a stretch below the same maximum.
+template <typename Out, typename Acc, typename Held>
 struct Exponentials {
+  using Statistics = RunningSoftmax<Acc, Acc>;
   Acc values[Held::kHeld];
-  Acc sum;
 
-  template <typename Out>
-  __device__ __forceinline__ void Compute(const Held& held, Acc maximum, TypeTag<Out> /*of_result*/) {
+  /// Fills in stretch `s`, and returns its statistics; the sum runs in four chains.
+  __device__ __forceinline__ Statistics Compute(const Held& held, int s, Acc maximum) {
     const Acc offset = SoftmaxOffset(maximum);
     Acc sums[4] = {};
 #pragma unroll
-    for (int v = 0; v < Held::kVectors; ++v) {
+    for (int v = s * Held::kVectorsOfStretch; v < (s + 1) * Held::kVectorsOfStretch; ++v) {
       Acc elements[Held::kLength];
       Unpack<typename Held::Element>(held.vectors[v], elements);
 #pragma unroll
@@ -94,40 +94,49 @@ struct Exponentials {
         sums[i % 4] += values[i];
       }
     }
-    sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+    return {maximum, (sums[0] + sums[1]) + (sums[2] + sums[3])};
   }
 };
 
-/// What a thread knows when its group has agreed on a row: the row's statistics, and the maximum that its own
+/// What a thread knows when its group has agreed on a row: the row's statistics, and the maxima that its own
 /// exponentials were taken below.
-template <typename Acc>
+template <typename Acc, int kStretches>
 struct AgreedRow {
   RunningSoftmax<Acc, Acc> row;
-  Acc own_maximum;
+  Acc own_maxima[kStretches];
 };
 
-/// Lanes agree on the maximum first. A block agrees once, on both: each thread exponentiates below its own maximum, and
-/// the merge rescales.
+/// Lanes agree on a stretch's maximum first, and then on its sum. A block agrees once, on both: each stretch sums below
+/// its own maximum, and the merge rescales.
 template <typename Out, typename Acc, typename Held, typename Group>
-__device__ __forceinline__ AgreedRow<Acc> Agree(Group& group, Held& held, Exponentials<Acc, Held>& exponentials) {
+__device__ __forceinline__ AgreedRow<Acc, Held::kStretches> Agree(Group& group, Held& held,
+                                                                  Exponentials<Out, Acc, Held>& exponentials) {
   using Statistics = RunningSoftmax<Acc, Acc>;
-  Acc maximum = MaximumOf<Acc>(held);
-  if constexpr (std::is_same_v<Group, BlockGroup>) {
-    held.StayPacked();
-    exponentials.Compute(held, maximum, TypeTag<Out>{});
-    const auto merge = [](const Statistics& a, const Statistics& b) { return Merge<Out>(a, b); };
-    return {group.Reduce(Statistics{maximum, exponentials.sum}, Statistics::Empty(), merge), maximum};
-  } else {
-    maximum = group.Reduce(maximum, kMinusInfinity<Acc>, [](Acc a, Acc b) { return fmax(a, b); });
-    held.StayPacked();
-    exponentials.Compute(held, maximum, TypeTag<Out>{});
-    return {{maximum, group.Reduce(exponentials.sum, Acc{0}, [](Acc a, Acc b) { return a + b; })}, maximum};
+  AgreedRow<Acc, Held::kStretches> agreed;
+  RowParts<Statistics, Held::kStretches> parts;
+#pragma unroll
+  for (int s = 0; s < Held::kStretches; ++s) {
+    agreed.own_maxima[s] = ReduceLanes<Group::kLanes>(MaximumOf<Acc>(held, s), [](Acc a, Acc b) { return fmax(a, b); });
   }
+  held.StayPacked();
+#pragma unroll
+  for (int s = 0; s < Held::kStretches; ++s) {
+    parts.of_stretch[s] = exponentials.Compute(held, s, agreed.own_maxima[s]);
+    Acc& sum = parts.of_stretch[s].sum;
+    sum = ReduceLanes<Group::kLanes>(sum, [](Acc a, Acc b) { return a + b; });
+  }
+  if constexpr (std::is_same_v<Group, BlockGroup>) {
+    agreed.row = group.ReduceStretches(parts, Statistics::Empty(),
+                                       [](const Statistics& a, const Statistics& b) { return Merge<Out>(a, b); });
+  } else {
+    agreed.row = parts.of_stretch[0];
+  }
+  return agreed;
 }
 
 /// Rows that registers hold: each is read once, and written after all of it has been read.
 template <typename T, bool kLog, typename Shape, bool kPlain>
-__global__ void __launch_bounds__(Shape::kBlockThreads, Shape::kResidentBlocks)
+__global__ void __launch_bounds__(Shape::kBlockThreads, Shape::ResidentBlocks(kPlain))
     SoftmaxResidentKernel(const __grid_constant__ SoftmaxArguments arguments) {
   using Acc = AccumulatorOf<T>;
   using Held = RowVectors<T, Shape::kVectors, kPlain>;
@@ -136,17 +145,22 @@ __global__ void __launch_bounds__(Shape::kBlockThreads, Shape::kResidentBlocks)
   auto group = RowGrid<typename Shape::Group>::GroupOf(blocks);
   const auto row_at = [&](std::int64_t index) { return SoftmaxRowAt<T, T>(arguments, index); };
   ForEachRow<Loads, Shape::kLooksAhead>(group, blocks, arguments.pieces, row_at, [&](const auto& row, Loads& loads) {
-    Exponentials<Acc, Held> exponentials;
-    const AgreedRow<Acc> agreed = Agree<T>(group, loads.x, exponentials);
+    Exponentials<T, Acc, Held> exponentials;
+    const auto agreed = Agree(group, loads.x, exponentials);
     const SoftmaxResult<kLog, T, Acc> result(agreed.row);
-    // Where the row is nothing but -infinity, 0 * (1 / 0) gives the NaN that is due.
-    const Acc factor = SoftmaxExp<T>(agreed.own_maximum - SoftmaxOffset(agreed.row.maximum)) * result.last;
+    Acc factors[Held::kStretches];
+#pragma unroll
+    for (int s = 0; s < Held::kStretches; ++s) {
+      // Where the row is nothing but -infinity, 0 * (1 / 0) gives the NaN that is due.
+      factors[s] = SoftmaxExp<T>(agreed.own_maxima[s] - SoftmaxOffset(agreed.row.maximum)) * result.last;
+    }
     Held::Store(group, row.y, row.x.count, [&](int v, int) {
       Acc values[Held::kLength];
       Unpack<T>(loads.x.vectors[v], values);
 #pragma unroll
       for (int j = 0; j < Held::kLength; ++j) {
-        values[j] = kLog ? result(values[j]) : exponentials.values[v * Held::kLength + j] * factor;
+        values[j] = kLog ? result(values[j])
+                         : exponentials.values[v * Held::kLength + j] * factors[v / Held::kVectorsOfStretch];
       }
       return Pack<T>(values);
     });
@@ -167,7 +181,7 @@ __device__ RunningSoftmax<Acc> OnlineStatistics(BlockGroup& group, const T* x, s
       AddElements<Out>(values, running);
     }
   });
-  return group.Reduce(running, Statistics::Empty(),
+  return group.Reduce(RowParts<Statistics, 1>{{running}}, Statistics::Empty(),
                       [](const Statistics& a, const Statistics& b) { return Merge<Out>(a, b); });
 }
 
@@ -177,17 +191,16 @@ __device__ RunningSoftmax<Acc> SafeStatistics(BlockGroup& group, const T* x, std
   Acc maximum = kMinusInfinity<Acc>;
   ForEachStretch<T>(group, width, [&](std::int64_t first, int count) {
     const auto held = LoadStretch(group, x, width, first, count, FillMinusInfinity::Value<T>());
-    maximum = fmax(maximum, MaximumOf<Acc>(held));
+    maximum = fmax(maximum, MaximumOf<Acc>(held, 0));
   });
-  maximum = group.Reduce(maximum, kMinusInfinity<Acc>, [](Acc a, Acc b) { return fmax(a, b); });
+  maximum = group.Reduce(RowParts<Acc, 1>{{maximum}}, kMinusInfinity<Acc>, [](Acc a, Acc b) { return fmax(a, b); });
   double sum = 0.0;
   ForEachStretch<T>(group, width, [&](std::int64_t first, int count) {
     const auto held = LoadStretch(group, x, width, first, count, FillMinusInfinity::Value<T>());
-    Exponentials<Acc, StreamVectors<T>> exponentials;
-    exponentials.Compute(held, maximum, TypeTag<Out>{});
-    sum += static_cast<double>(exponentials.sum);
+    Exponentials<Out, Acc, StreamVectors<T>> exponentials;
+    sum += static_cast<double>(exponentials.Compute(held, 0, maximum).sum);
   });
-  return {maximum, group.Reduce(sum, 0.0, [](double a, double b) { return a + b; })};
+  return {maximum, group.Reduce(RowParts<double, 1>{{sum}}, 0.0, [](double a, double b) { return a + b; })};
 }
 
 /// Rows of any width, a stretch at a time, and results of any type: read twice, or three times when the safe algorithm
@@ -293,7 +306,7 @@ cudaError_t LaunchSoftmaxRows(DataType y_type, bool plain, SoftmaxArguments argu
     return LaunchInterleavedSoftmax<T, kLog>(y_type, arguments, stream);
   }
   const std::int64_t row_bytes = arguments.width * static_cast<std::int64_t>(sizeof(T));
-  arguments.tuning = TuneRows(row_bytes, DeviceHasClusters());
+  arguments.tuning = TuneRows(RowWork::kSoftmax, row_bytes, arguments.pieces, plain, DeviceHasClusters());
   if (y_type == kDataTypeOf<T> && arguments.tuning.method != RowTuning::Method::kStream) {
     return WithRowShape(arguments.tuning, [&](auto shape) {
       using Shape = decltype(shape);
