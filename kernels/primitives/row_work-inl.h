@@ -12,7 +12,7 @@
 //     partial result being theirs;
 // An object gathers all parts of a row and writes them, or some of its parts only, or only writes. Of rows up to kBlock
 // the next one is gathered before a row is written.
-// `begin` is a multiple of RowParts::kMultiple.
+// `begin` is a multiple of PartsOfRow::kMultiple.
 #if defined(KERNELWIRE_KERNELS_PRIMITIVES_ROW_WORK_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef KERNELWIRE_KERNELS_PRIMITIVES_ROW_WORK_INL_H_
 #undef KERNELWIRE_KERNELS_PRIMITIVES_ROW_WORK_INL_H_
@@ -34,9 +34,9 @@ namespace kernelwire {
 namespace HWY_NAMESPACE {
 
 template <class Row>
-class RowWorkOf {
+class RowFunctionsOf {
  public:
-  static RowWork Functions() { return {&Rows, &Gather, &Settle, &Write}; }
+  static RowFunctions Functions() { return {&Rows, &Gather, &Settle, &Write}; }
 
  private:
   using Params = typename Row::Params;
@@ -47,7 +47,7 @@ class RowWorkOf {
 
   static void Rows(const Launch& launch, std::int64_t begin, std::int64_t end) {
     const auto params = launch.plan->Params<Params>();
-    const RowParts parts(params.width);
+    const PartsOfRow parts(params.width);
     ForEachSegmentRange(launch.segments, launch.segment_count, begin, end,
                         [&](const Segment& segment, std::int64_t first, std::int64_t last) {
                           Row rows(params, segment);
@@ -74,13 +74,13 @@ class RowWorkOf {
     }
   }
 
-  static void RunRow(Row& rows, std::int64_t row, const RowParts& parts) {
+  static void RunRow(Row& rows, std::int64_t row, const PartsOfRow& parts) {
     if (parts.count() == 1) {
       const Partial whole = rows.Gather(row, 0, parts.width);
       rows.Write(row, rows.Settle(row, whole), whole, 0, parts.width);
       return;
     }
-    Partial partials[RowParts::kMost];
+    Partial partials[PartsOfRow::kMost];
     for (std::int64_t part = 0; part < parts.count(); ++part) {
       partials[part] = rows.Gather(row, parts.Begin(part), parts.End(part));
     }
@@ -100,18 +100,18 @@ class RowWorkOf {
     const auto params = launch.plan->Params<Params>();
     const Segment& segment = launch.segments[FindSegment(launch.segments, launch.segment_count, row)];
     Row rows(params, segment);
-    body(rows, row - segment.first_row, RowParts(params.width));
+    body(rows, row - segment.first_row, PartsOfRow(params.width));
   }
 
   static void Gather(const Launch& launch, std::int64_t row, std::int64_t part, RowCell* partial) {
-    WithRow(launch, row, [&](Row& rows, std::int64_t index, const RowParts& parts) {
+    WithRow(launch, row, [&](Row& rows, std::int64_t index, const PartsOfRow& parts) {
       const Partial found = rows.Gather(index, parts.Begin(part), parts.End(part));
       std::memcpy(partial->bytes, &found, sizeof(found));
     });
   }
 
   static void Settle(const Launch& launch, std::int64_t row, const RowCell* partials, RowCell* statistics) {
-    WithRow(launch, row, [&](Row& rows, std::int64_t index, const RowParts& parts) {
+    WithRow(launch, row, [&](Row& rows, std::int64_t index, const PartsOfRow& parts) {
       Partial whole = PartialIn(partials[0]);
       for (std::int64_t part = 1; part < parts.count(); ++part) {
         whole = Row::Merge(whole, PartialIn(partials[part]));
@@ -123,7 +123,7 @@ class RowWorkOf {
 
   static void Write(const Launch& launch, std::int64_t row, std::int64_t part, const RowCell& partial,
                     const RowCell& statistics) {
-    WithRow(launch, row, [&](Row& rows, std::int64_t index, const RowParts& parts) {
+    WithRow(launch, row, [&](Row& rows, std::int64_t index, const PartsOfRow& parts) {
       Statistics settled;
       std::memcpy(&settled, statistics.bytes, sizeof(settled));
       rows.Write(index, settled, PartialIn(partial), parts.Begin(part), parts.End(part));

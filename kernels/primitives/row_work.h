@@ -17,14 +17,14 @@
 namespace kernelwire {
 
 /// The parts of a row: multiples of kMultiple elements, at most kMost of them.
-struct RowParts {
+struct PartsOfRow {
   static constexpr std::int64_t kMultiple = 32768;
   static constexpr std::int64_t kMost = 64;
 
   std::int64_t width = 0;
   std::int64_t length = kMultiple;  // of each but the last
 
-  explicit RowParts(std::int64_t row_width) : width(row_width) {
+  explicit PartsOfRow(std::int64_t row_width) : width(row_width) {
     const std::int64_t multiples = (width + kMultiple * kMost - 1) / (kMultiple * kMost);
     length = std::max<std::int64_t>(1, multiples) * kMultiple;
   }
@@ -41,7 +41,7 @@ struct alignas(8) RowCell {
 
 /// An operator's row-wise work, as functions of the processor's vector unit (row_work-inl.h makes them). Rows are those
 /// of the launch.
-struct RowWork {
+struct RowFunctions {
   /// Rows [begin, end), from their elements to their results.
   void (*rows)(const Launch& launch, std::int64_t begin, std::int64_t end);
   // Or the same in three steps: every part's partial result, in any order; from all of them, the row's statistics;
@@ -53,13 +53,13 @@ struct RowWork {
 };
 
 /// One row, its parts shared among the threads.
-inline void RunRowInParts(const RowWork& work, const Launch& launch, std::int64_t row, const RowParts& parts,
+inline void RunRowInParts(const RowFunctions& work, const Launch& launch, std::int64_t row, const PartsOfRow& parts,
                           ParallelExecutor& threads) {
   struct Row {
-    const RowWork& work;
+    const RowFunctions& work;
     const Launch& launch;
     std::int64_t row;
-    RowCell partials[RowParts::kMost];
+    RowCell partials[PartsOfRow::kMost];
     RowCell statistics;
   } whole{work, launch, row, {}, {}};
   threads.ParallelFor(parts.count(), 1, [&whole](std::int64_t begin, std::int64_t end) {
@@ -76,11 +76,11 @@ inline void RunRowInParts(const RowWork& work, const Launch& launch, std::int64_
 }
 
 /// Runs all rows of a launch. `row_bytes`: what a row reads and writes.
-inline void RunRowWork(const RowWork& work, const Launch& launch, std::int64_t width, std::int64_t row_bytes,
-                       ParallelExecutor& threads) {
+inline void RunRows(const RowFunctions& work, const Launch& launch, std::int64_t width, std::int64_t row_bytes,
+                    ParallelExecutor& threads) {
   constexpr std::int64_t kFewRows = 4;
   constexpr std::int64_t kLongRowBytes = std::int64_t{256} * 1024;  // less is done before another thread has woken
-  const RowParts parts(width);
+  const PartsOfRow parts(width);
   if (launch.total_rows < kFewRows && row_bytes >= kLongRowBytes && parts.count() > 1) {
     for (std::int64_t row = 0; row < launch.total_rows; ++row) {
       RunRowInParts(work, launch, row, parts, threads);
@@ -88,7 +88,7 @@ inline void RunRowWork(const RowWork& work, const Launch& launch, std::int64_t w
     return;
   }
   struct Run {
-    const RowWork& work;
+    const RowFunctions& work;
     const Launch& launch;
     void Rows(std::int64_t begin, std::int64_t end) const { work.rows(launch, begin, end); }
   };

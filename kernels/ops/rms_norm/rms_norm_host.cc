@@ -37,9 +37,9 @@ class RowsInMemory {
   std::int64_t stride_;
 };
 
-RowWork RmsNormWork(bool f64) {
-  return f64 ? RowWorkOf<RmsNormRow<double, RowsInMemory>>::Functions()
-             : RowWorkOf<RmsNormRow<float, RowsInMemory>>::Functions();
+RowFunctions RmsNormWork(bool f64) {
+  return f64 ? RowFunctionsOf<RmsNormRow<double, RowsInMemory>>::Functions()
+             : RowFunctionsOf<RmsNormRow<float, RowsInMemory>>::Functions();
 }
 
 }  // namespace HWY_NAMESPACE
@@ -57,8 +57,8 @@ HWY_EXPORT(RmsNormWork);
 absl::Status RunRmsNormHost(const Launch& launch, ParallelExecutor& threads) {
   const auto params = launch.plan->Params<RmsNormParams>();
   const auto element_bytes = static_cast<std::int64_t>(SizeOf(params.x_type) + SizeOf(params.y_type));
-  RunRowWork(HWY_DYNAMIC_DISPATCH(RmsNormWork)(ComputesInF64(params.x_type, params.y_type)), launch, params.width,
-             params.width * element_bytes, threads);
+  RunRows(HWY_DYNAMIC_DISPATCH(RmsNormWork)(ComputesInF64(params.x_type, params.y_type)), launch, params.width,
+          params.width * element_bytes, threads);
   return absl::OkStatus();
 }
 

@@ -11,7 +11,7 @@ namespace kernelwire {
 /// How the two statistics of a row, its maximum and its sum of exponentials, are found. The bounds on the result are
 /// the same for all; a row that stays on chip (in registers, in the first-level cache) is read from memory once anyway.
 enum class SoftmaxAlgorithm : std::int32_t {
-  kAuto = 0,    // safe while a row stays on chip, online beyond
+  kAuto = 0,    // whichever of the two suits device and width
   kSafe = 1,    // the maximum first, then the sum: each a pass over the row
   kOnline = 2,  // both in one pass; the sum is rescaled whenever the maximum grows
 };

@@ -236,12 +236,13 @@ void InterleavedTiles(const Launch& launch, std::int64_t begin, std::int64_t end
 }
 
 template <typename Acc>
-RowWork ContiguousOf(SoftmaxResult result) {
-  return result == SoftmaxResult::kLogarithms ? RowWorkOf<SoftmaxRow<Acc, SoftmaxResult::kLogarithms>>::Functions()
-                                              : RowWorkOf<SoftmaxRow<Acc, SoftmaxResult::kProbabilities>>::Functions();
+RowFunctions ContiguousOf(SoftmaxResult result) {
+  return result == SoftmaxResult::kLogarithms
+             ? RowFunctionsOf<SoftmaxRow<Acc, SoftmaxResult::kLogarithms>>::Functions()
+             : RowFunctionsOf<SoftmaxRow<Acc, SoftmaxResult::kProbabilities>>::Functions();
 }
 
-RowWork ContiguousWork(SoftmaxResult result, bool f64) {
+RowFunctions ContiguousWork(SoftmaxResult result, bool f64) {
   return f64 ? ContiguousOf<double>(result) : ContiguousOf<float>(result);
 }
 
@@ -291,7 +292,7 @@ absl::Status RunSoftmaxRows(SoftmaxResult result, const Launch& launch, Parallel
   const std::int64_t row_bytes =
       params.width * static_cast<std::int64_t>(SizeOf(params.x_type) + SizeOf(params.y_type));
   if (params.inner <= 1) {
-    RunRowWork(HWY_DYNAMIC_DISPATCH(ContiguousWork)(result, f64), launch, params.width, row_bytes, threads);
+    RunRows(HWY_DYNAMIC_DISPATCH(ContiguousWork)(result, f64), launch, params.width, row_bytes, threads);
   } else {
     const std::int64_t tiles = (params.inner + kInterleavedRowsOfATile - 1) / kInterleavedRowsOfATile;
     const std::int64_t tile_rows = std::min(params.inner, kInterleavedRowsOfATile);
