@@ -40,8 +40,8 @@ struct OffsetSums {
 };
 
 /// Two accumulators for either sum; the order depends on `count` alone.
-template <typename Acc>
-OffsetSums SumsAround(Acc pivot, const Acc* x, std::int64_t count) {
+template <class From, typename Acc>
+OffsetSums SumsAround(Acc pivot, const typename From::Stored* x, std::int64_t count) {
   const hn::ScalableTag<Acc> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const auto pivots = hn::Set(d, pivot);
@@ -51,8 +51,8 @@ OffsetSums SumsAround(Acc pivot, const Acc* x, std::int64_t count) {
   auto squares1 = hn::Zero(d);
   std::int64_t i = 0;
   for (; i + 2 * lanes <= count; i += 2 * lanes) {
-    const auto x0 = hn::Sub(hn::LoadU(d, x + i), pivots);
-    const auto x1 = hn::Sub(hn::LoadU(d, x + i + lanes), pivots);
+    const auto x0 = hn::Sub(From::Load(d, x + i), pivots);
+    const auto x1 = hn::Sub(From::Load(d, x + i + lanes), pivots);
     sum0 = hn::Add(sum0, x0);
     sum1 = hn::Add(sum1, x1);
     squares0 = hn::MulAdd(x0, x0, squares0);
@@ -60,7 +60,7 @@ OffsetSums SumsAround(Acc pivot, const Acc* x, std::int64_t count) {
   }
   for (; i < count; i += lanes) {
     const bool whole = i + lanes <= count;
-    const auto value = whole ? hn::LoadU(d, x + i) : SameElements<Acc>::LoadPartial(d, x + i, count - i, pivot);
+    const auto value = whole ? From::Load(d, x + i) : From::LoadPartial(d, x + i, count - i, pivot);
     const auto x0 = hn::Sub(value, pivots);
     sum0 = hn::Add(sum0, x0);
     squares0 = hn::MulAdd(x0, x0, squares0);
@@ -69,9 +69,9 @@ OffsetSums SumsAround(Acc pivot, const Acc* x, std::int64_t count) {
           static_cast<double>(hn::GetLane(hn::SumOfLanes(d, hn::Add(squares0, squares1))))};
 }
 
-template <typename Acc>
-Moments MomentsAround(Acc pivot, const Acc* x, std::int64_t count) {
-  const OffsetSums sums = SumsAround(pivot, x, count);
+template <class From, typename Acc>
+Moments MomentsAround(Acc pivot, const typename From::Stored* x, std::int64_t count) {
+  const OffsetSums sums = SumsAround<From, Acc>(pivot, x, count);
   const auto n = static_cast<double>(count);
   const double offset = sums.sum / n;
   const double squares = sums.squares - offset * sums.sum;
@@ -83,12 +83,18 @@ Moments MomentsAround(Acc pivot, const Acc* x, std::int64_t count) {
 /// correction would cost more than four bits), differences from the mean just found take its place.
 /// Requires: count > 0.
 template <typename Acc>
-Moments MomentsOfBlock(const Acc* x, std::int64_t count) {
-  const Moments moments = MomentsAround(x[0], x, count);
-  const double away = moments.mean - static_cast<double>(x[0]);
-  return away * away * moments.count <= 16.0 * moments.squares
-             ? moments
-             : MomentsAround(static_cast<Acc>(moments.mean), x, count);
+Moments MomentsOfBlock(DataType dtype, const void* block, std::int64_t count, Acc* buffer) {
+  Moments moments;
+  ReadBlock(dtype, block, count, buffer, [&](auto elements, const auto* x) {
+    using From = decltype(elements);
+    const auto first = static_cast<Acc>(ReadScalar(dtype, block, 0));
+    moments = MomentsAround<From, Acc>(first, x, count);
+    const double away = moments.mean - static_cast<double>(first);
+    if (!(away * away * moments.count <= 16.0 * moments.squares)) {
+      moments = MomentsAround<From, Acc>(static_cast<Acc>(moments.mean), x, count);
+    }
+  });
+  return moments;
 }
 
 }  // namespace HWY_NAMESPACE

@@ -10,8 +10,7 @@
 //   void Write(int64 row, const Statistics&, const Partial&, int64 begin, int64 end): the results of these elements,
 //   the
 //     partial result being theirs;
-// An object gathers all parts of a row and writes them, or some of its parts only, or only writes. Of rows up to kBlock
-// the next one is gathered before a row is written.
+// An object gathers all parts of a row and writes them, or some of its parts only, or only writes.
 // `begin` is a multiple of PartsOfRow::kMultiple.
 #if defined(KERNELWIRE_KERNELS_PRIMITIVES_ROW_WORK_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef KERNELWIRE_KERNELS_PRIMITIVES_ROW_WORK_INL_H_
@@ -25,7 +24,6 @@
 #include <type_traits>
 
 #include "hwy/highway.h"
-#include "kernels/primitives/row_block-inl.h"
 #include "kernels/primitives/row_work.h"
 #include "kernels/primitives/segment_lookup.h"
 
@@ -51,27 +49,10 @@ class RowFunctionsOf {
     ForEachSegmentRange(launch.segments, launch.segment_count, begin, end,
                         [&](const Segment& segment, std::int64_t first, std::int64_t last) {
                           Row rows(params, segment);
-                          if (parts.width <= kBlock) {
-                            RunShortRows(rows, first, last, parts.width);
-                            return;
-                          }
                           for (std::int64_t row = first; row < last; ++row) {
                             RunRow(rows, row, parts);
                           }
                         });
-  }
-
-  /// A row is gathered before the one ahead of it is settled and written: so there is something to do while the few
-  /// long instructions of a row (sums across lanes, divisions, a root) run.
-  static void RunShortRows(Row& rows, std::int64_t first, std::int64_t last, std::int64_t width) {
-    Partial next = rows.Gather(first, 0, width);
-    for (std::int64_t row = first; row < last; ++row) {
-      const Partial whole = next;
-      if (row + 1 < last) {
-        next = rows.Gather(row + 1, 0, width);
-      }
-      rows.Write(row, rows.Settle(row, whole), whole, 0, width);
-    }
   }
 
   static void RunRow(Row& rows, std::int64_t row, const PartsOfRow& parts) {

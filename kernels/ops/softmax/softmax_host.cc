@@ -105,15 +105,12 @@ class SoftmaxRow {
     return At(params_.y_type, segment_.outputs[0], row * segment_.extents[kRowStrideY] + first);
   }
 
-  /// Short rows take turns, since the next is gathered before one is written.
-  std::size_t Turn(std::int64_t row) const { return params_.width <= kBlock ? static_cast<std::size_t>(row % 2) : 0; }
-
   /// Where the exponential of element `first` is kept; null: nowhere.
   Acc* Kept(std::int64_t row, std::int64_t first) {
     if (keeps_in_y_) {
       return static_cast<Acc*>(Y(row, first));
     }
-    return keeps_here_ ? kept_ + Turn(row) * kBlock + first : nullptr;
+    return keeps_here_ ? kept_ + first : nullptr;
   }
 
   /// The maximum first, then the sum.
@@ -126,7 +123,7 @@ class SoftmaxRow {
     ForEachBlock(begin, end, kBlock, [&](std::int64_t first, std::int64_t count) {
       part.sum += SumExpOfBlock(params_.x_type, X(row, first), count, offset, Kept(row, first), buffer_.values);
     });
-    kept_row_[Turn(row)] = row;
+    kept_row_ = row;
     return part;
   }
 
@@ -144,7 +141,7 @@ class SoftmaxRow {
   }
 
   void WriteProbabilities(std::int64_t row, Acc offset, Acc factor, std::int64_t begin, std::int64_t end) {
-    const bool kept = keeps_in_y_ || (keeps_here_ && kept_row_[Turn(row)] == row);
+    const bool kept = keeps_in_y_ || (keeps_here_ && kept_row_ == row);
     ForEachBlock(begin, end, kBlock, [&](std::int64_t first, std::int64_t count) {
       if (kept) {
         MapToBlock(Kept(row, first), count, TimesFactor<Acc>{factor}, params_.y_type, Y(row, first), buffer_.values);
@@ -159,7 +156,7 @@ class SoftmaxRow {
   const Segment& segment_;
   bool keeps_in_y_ = false;
   bool keeps_here_ = false;
-  std::int64_t kept_row_[2] = {-1, -1};  // whose exponentials are in kept_
+  std::int64_t kept_row_ = -1;  // whose exponentials are in kept_
   BlockBuffer<Acc> buffer_;
   HWY_ALIGN Acc kept_[std::max(kKeptHere, std::size_t{1})];
 };
