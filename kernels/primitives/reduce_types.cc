@@ -101,6 +101,9 @@ absl::StatusOr<ReduceTypes> ReadReduceTypes(ReduceKind kind, DataType x, const A
       types.accumulator, ReadType(attributes, "accumulator", AccumulatorsFor(kind, x), x, DefaultAccumulator(kind, x)));
   KERNELWIRE_ASSIGN_OR_RETURN(types.output, ReadType(attributes, "output_type", OutputsFor(kind, x), x,
                                                      DefaultOutput(kind, x, types.accumulator)));
+  if (IsFloat(x) && types.output == DataType::kFp64 && !attributes.GetString("accumulator").has_value()) {
+    types.accumulator = DataType::kFp64;  // who asks for that many bits wants them right
+  }
   return types;
 }
 
@@ -128,14 +131,14 @@ bool MayNotFit(ReduceKind kind, DataType x, const ReduceTypes& types, std::int64
 AttributeSpec AccumulatorAttribute(ReduceKind kind) {
   if (kind == ReduceKind::kReal) {
     return TypeAttribute("accumulator", "What partial results are kept in; a 16-bit one rounds each of them.",
-                         "FP32, for FP64 and integers FP64", {"FP16", "BF16", "FP32", "FP64"});
+                         "FP32, for FP64 (x or y) and integers FP64", {"FP16", "BF16", "FP32", "FP64"});
   }
   if (kind == ReduceKind::kSelect || kind == ReduceKind::kIndex) {
     return TypeAttribute("accumulator", "Checked, and without effect: nothing is rounded in a comparison.",
                          "the widest of the kind of x", {"FP16", "BF16", "FP32", "FP64", "INT32", "INT64"});
   }
   return TypeAttribute("accumulator", "What partial results are kept in; a 16-bit one rounds each of them.",
-                       "FP32, for FP64 itself, INT32 for 8-bit integers, INT64 for wider ones",
+                       "FP32, for FP64 (x or y) FP64, INT32 for 8-bit integers, INT64 for wider ones",
                        {"FP16", "BF16", "FP32", "FP64", "INT32", "INT64"});
 }
 

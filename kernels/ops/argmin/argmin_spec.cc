@@ -1,0 +1,50 @@
+// argmin: what it takes and promises.
+#include <string>
+#include <vector>
+
+#include "kernels/primitives/reduce_plan.h"
+#include "kernels/primitives/row_operator.h"
+
+namespace kernelwire {
+
+absl::Status RunArgminHost(const Launch& launch, ParallelExecutor& threads);  // argmin_host.cc
+
+namespace {
+
+OperatorSpec MakeSpec() {
+  OperatorSpec spec;
+  spec.name = "argmin";
+  spec.summary = "The index of the smallest element along one axis, or in the whole tensor.";
+  spec.formula = "y = argmin(x)";
+  DescribeReduction(ReduceKind::kIndex, &spec);
+  spec.promises = {
+      "Of equals the first; NaN is below everything, and of several the first.",
+      "The same result alone or batched, on every run.",
+  };
+  return spec;
+}
+
+absl::StatusOr<Plan> PlanArgmin(const PlanRequest& request) { return PlanReduction(ReduceKind::kIndex, request); }
+
+/// The second row has its smallest twice.
+KnownAnswer ArgminKnownAnswer() {
+  KnownAnswer answer;
+  answer.inputs = {Fp32Tensor({2, 4}, {1.0F, 7.0F, -3.0F, 4.0F, 5.0F, -1.0F, 2.0F, -1.0F})};
+  answer.attributes = {{"axes", std::string("1")}};
+  answer.outputs = {Int64Tensor({2}, {2, 1})};
+  return answer;
+}
+
+}  // namespace
+
+Operator MakeArgmin() {
+  Operator op;
+  op.spec = MakeSpec();
+  op.plan = &PlanArgmin;
+  op.run_host = &RunArgminHost;
+  op.finish = &FinishReduction;
+  op.known_answer = &ArgminKnownAnswer;
+  return op;
+}
+
+}  // namespace kernelwire

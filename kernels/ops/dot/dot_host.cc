@@ -1,0 +1,131 @@
+// dot on the host: products of f32 join the sum by fused multiply-adds, in short chains that go on in f64; products of
+// INT8 are added exactly.
+#include <cstdint>
+#include <type_traits>
+
+#include "kernels/core/operator.h"
+#include "kernels/primitives/reduce_host.h"
+#include "kernels/primitives/reduce_store.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/ops/dot/dot_host.cc"
+#include "hwy/foreach_target.h"  // must come before highway.h
+#include "hwy/highway.h"
+#include "kernels/primitives/reduce_host-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace kernelwire {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// In four chains of at most 32 multiply-adds each, then in f64.
+template <typename WorkType>
+struct FloatDot {
+  using Work = WorkType;
+  using Total = double;
+  static constexpr int kInputs = 2;
+
+  Total Identity() const { return 0.0; }
+  Total Combine(Total a, Total b) const { return a + b; }
+
+  void AddBlock(const Work* a, const Work* b, std::int64_t count, Total& total) const {
+    const hn::ScalableTag<Work> d;
+    const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+    std::int64_t i = 0;
+    while (i + 4 * lanes <= count) {
+      auto s0 = hn::Zero(d);
+      auto s1 = s0;
+      auto s2 = s0;
+      auto s3 = s0;
+      for (std::int64_t step = 0; step < 8 && i + 4 * lanes <= count; ++step, i += 4 * lanes) {
+        s0 = hn::MulAdd(hn::LoadU(d, a + i), hn::LoadU(d, b + i), s0);
+        s1 = hn::MulAdd(hn::LoadU(d, a + i + lanes), hn::LoadU(d, b + i + lanes), s1);
+        s2 = hn::MulAdd(hn::LoadU(d, a + i + 2 * lanes), hn::LoadU(d, b + i + 2 * lanes), s2);
+        s3 = hn::MulAdd(hn::LoadU(d, a + i + 3 * lanes), hn::LoadU(d, b + i + 3 * lanes), s3);
+      }
+      total += static_cast<double>(hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(s0, s1), hn::Add(s2, s3)))));
+    }
+    for (; i < count; ++i) {
+      total += static_cast<double>(a[i]) * static_cast<double>(b[i]);
+    }
+  }
+  void Store(const HostReduction& job, const HostPlace& place, Total total) const { StoreResult(job, place, total); }
+};
+
+struct Int8Dot {
+  using Work = std::int32_t;
+  using Total = std::int64_t;
+  static constexpr int kInputs = 2;
+
+  Total Identity() const { return 0; }
+  Total Combine(Total a, Total b) const { return a + b; }
+  /// A block's sum fits 32 bits: kBlock * 2^14 = 2^25.
+  void AddBlock(const Work* a, const Work* b, std::int64_t count, Total& total) const {
+    const hn::ScalableTag<Work> d;
+    const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+    auto sum = hn::Zero(d);
+    std::int64_t i = 0;
+    for (; i + lanes <= count; i += lanes) {
+      sum = hn::Add(sum, hn::Mul(hn::LoadU(d, a + i), hn::LoadU(d, b + i)));
+    }
+    total += hn::GetLane(hn::SumOfLanes(d, sum));
+    for (; i < count; ++i) {
+      total += a[i] * b[i];
+    }
+  }
+  void Store(const HostReduction& job, const HostPlace& place, Total total) const { StoreResult(job, place, total); }
+};
+
+/// With an accumulator asked for by name: f64, or a 16-bit type to which every partial sum is rounded.
+struct NamedDot {
+  using Work = double;
+  using Total = double;
+  static constexpr int kInputs = 2;
+  DataType accumulator;
+
+  Total Identity() const { return 0.0; }
+  Total Combine(Total a, Total b) const { return RoundedTo(accumulator, a + b); }
+  void AddBlock(const double* a, const double* b, std::int64_t count, Total& total) const {
+    for (std::int64_t i = 0; i < count; ++i) {
+      total = Combine(total, a[i] * b[i]);
+    }
+  }
+  void Store(const HostReduction& job, const HostPlace& place, Total total) const { StoreResult(job, place, total); }
+};
+
+void DotPhase(const HostReduction& job, ReducePhase phase, std::int64_t begin, std::int64_t end) {
+  const DataType type = job.params.x_type;
+  const DataType accumulator = job.params.accumulator;
+  if (type == DataType::kInt8) {
+    RunPhase(job, Int8Dot{}, phase, begin, end);
+  } else if (type == DataType::kFp64) {
+    RunPhase(job, FloatDot<double>{}, phase, begin, end);
+  } else if (accumulator == DataType::kFp32) {
+    RunPhase(job, FloatDot<float>{}, phase, begin, end);
+  } else {
+    RunPhase(job, NamedDot{accumulator}, phase, begin, end);
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace kernelwire
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace kernelwire {
+namespace {
+
+HWY_EXPORT(DotPhase);
+
+}  // namespace
+
+absl::Status RunDotHost(const Launch& launch, ParallelExecutor& threads) {
+  const auto phase = [](const HostReduction& job, ReducePhase kind, std::int64_t begin, std::int64_t end) {
+    HWY_DYNAMIC_DISPATCH(DotPhase)(job, kind, begin, end);
+  };
+  return RunReduction(HostReduction(launch), phase, threads);
+}
+
+}  // namespace kernelwire
+#endif  // HWY_ONCE

@@ -1,0 +1,113 @@
+// What dot does with a pair of elements on the device. In f32 each product joins the sum by a fused multiply-add, which
+// rounds once; chains are 8 long, and go on in f64, as in sum. Products of INT8 are added exactly.
+#ifndef KERNELWIRE_KERNELS_OPS_DOT_DOT_KERNEL_CUH_
+#define KERNELWIRE_KERNELS_OPS_DOT_DOT_KERNEL_CUH_
+
+#include <cstdint>
+#include <type_traits>
+
+#include "kernels/ops/sum/sum_kernel.cuh"
+
+namespace kernelwire {
+
+/// f32 throughout a tile, or f64 where an element or the accumulator is.
+template <typename T>
+struct FloatDot {
+  using Element = T;
+  using Total = double;
+  static constexpr int kInputs = 2;
+  static constexpr bool kColumns = false;
+  static constexpr bool kVectors = true;
+
+  static __device__ __forceinline__ T Fill() { return Narrow<T>(0.0F); }
+  static __device__ __forceinline__ Total Identity() { return 0.0; }
+  static __device__ __forceinline__ Total Combine(Total a, Total b) { return a + b; }
+
+  template <int kCount, int kLength>
+  __device__ __forceinline__ void AddTile(const Operand<T, kLength, 2> (&tile)[kCount], std::int64_t /*first*/,
+                                          std::int64_t /*step*/, Total& total) const {
+    AccumulatorOf<T> sums[kLength] = {};
+#pragma unroll
+    for (int u = 0; u < kCount; ++u) {
+      AccumulatorOf<T> a[kLength];
+      AccumulatorOf<T> b[kLength];
+      WidenPacked(tile[u].inputs[0], a);
+      WidenPacked(tile[u].inputs[1], b);
+#pragma unroll
+      for (int j = 0; j < kLength; ++j) {
+        sums[j] = fma(a[j], b[j], sums[j]);
+      }
+    }
+    total += static_cast<double>(SumPairwise<kLength>(sums));
+  }
+
+  __device__ __forceinline__ void Store(const ReduceArguments& arguments, const ResultPlace& place, Total total) const {
+    StoreResult(arguments, place, total);
+  }
+};
+
+/// INT8, four products an instruction.
+struct Int8Dot {
+  using Element = std::int8_t;
+  using Total = long long;
+  static constexpr int kInputs = 2;
+  static constexpr bool kColumns = false;
+  static constexpr bool kVectors = true;
+
+  static __device__ __forceinline__ Element Fill() { return 0; }
+  static __device__ __forceinline__ Total Identity() { return 0; }
+  static __device__ __forceinline__ Total Combine(Total a, Total b) { return a + b; }
+
+  template <int kCount, int kLength>
+  __device__ __forceinline__ void AddTile(const Operand<Element, kLength, 2> (&tile)[kCount], std::int64_t /*first*/,
+                                          std::int64_t /*step*/, Total& total) const {
+    int sum = 0;
+#pragma unroll
+    for (int u = 0; u < kCount; ++u) {
+#pragma unroll
+      for (int i = 0; i < kLength / 4; ++i) {
+        sum = __dp4a(static_cast<int>(tile[u].inputs[0].words[i]), static_cast<int>(tile[u].inputs[1].words[i]), sum);
+      }
+    }
+    total += sum;
+  }
+
+  __device__ __forceinline__ void Store(const ReduceArguments& arguments, const ResultPlace& place, Total total) const {
+    StoreResult(arguments, place, total);
+  }
+};
+
+/// With an accumulator asked for by name: f64, or a 16-bit type to which every partial sum is rounded.
+template <typename T>
+struct NamedDot {
+  using Element = T;
+  using Total = double;
+  static constexpr int kInputs = 2;
+  static constexpr bool kColumns = false;
+  static constexpr bool kVectors = false;
+  DataType accumulator;
+
+  static __device__ __forceinline__ T Fill() { return Narrow<T>(0.0F); }
+  static __device__ __forceinline__ Total Identity() { return 0.0; }
+  __device__ __forceinline__ Total Combine(Total a, Total b) const { return RoundedTo(accumulator, a + b); }
+
+  template <int kCount, int kLength>
+  __device__ __forceinline__ void AddTile(const Operand<T, kLength, 2> (&tile)[kCount], std::int64_t /*first*/,
+                                          std::int64_t /*step*/, Total& total) const {
+#pragma unroll 1
+    for (int u = 0; u < kCount; ++u) {
+#pragma unroll
+      for (int j = 0; j < kLength; ++j) {
+        total = Combine(total, Widen<double>(tile[u].inputs[0].Get(j)) * Widen<double>(tile[u].inputs[1].Get(j)));
+      }
+    }
+  }
+
+  __device__ __forceinline__ void Store(const ReduceArguments& arguments, const ResultPlace& place, Total total) const {
+    StoreResult(arguments, place, total);
+  }
+};
+
+}  // namespace kernelwire
+
+#endif  // KERNELWIRE_KERNELS_OPS_DOT_DOT_KERNEL_CUH_

@@ -1,0 +1,57 @@
+// Cases of l2_norm, and the oracle.
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "kernels/testing/generators.h"
+#include "kernels/testing/reduce_cases.h"
+
+namespace kernelwire::testing {
+namespace {
+
+void AddValues(std::vector<OperatorCase>& cases) {
+  const AttributeList rows = {{"axes", std::string("1")}};
+  for (const DataType dtype : {DataType::kFp16, DataType::kFp32, DataType::kFp8E5m2}) {
+    cases.push_back(ReductionCase(std::string("troubled_rows_") + NameOf(dtype), TroubledRows(dtype), rows));
+  }
+  for (const DataType dtype : {DataType::kBf16, DataType::kFp32}) {
+    const std::string name = NameOf(dtype);
+    cases.push_back(ReductionCase("tiny_" + name, MakeTensor(dtype, {4, 600}, Values::kTiny, 8), rows));
+    cases.push_back(ReductionCase("outliers_" + name, MakeTensor(dtype, {4, 600}, Values::kOutliers, 8), rows));
+    cases.push_back(ReductionCase("zero_" + name, MakeTensor(dtype, {4, 600}, Values::kZero, 8), rows));
+    cases.push_back(ReductionCase("huge_" + name, FromDoubles(dtype, {100}, std::vector<double>(100, 1e30))));
+  }
+  for (const char* const accumulator : {"FP16", "BF16", "FP64"}) {
+    cases.push_back(ReductionCase(std::string("FP16_accumulator_") + accumulator,
+                                  FromDoubles(DataType::kFp16, {2, 5}, {1, 2, -2, 4, 0, 8, 1, 1, -1, 3}),
+                                  {{"axes", std::string("1")}, {"accumulator", std::string(accumulator)}}));
+  }
+}
+
+ReducedValue Length(const std::vector<double>& x) {
+  long double sum = 0.0L;
+  for (const double value : x) {
+    sum += static_cast<long double>(value) * static_cast<long double>(value);
+  }
+  return {static_cast<double>(std::sqrt(sum)), 0.0};
+}
+
+std::vector<ExpectedOutput> L2NormOracle(const OperatorCase& test_case) {
+  return ReductionOracle(test_case, DefaultRealType(test_case.inputs[0].desc.dtype), Agreement::kRounded, &Length);
+}
+
+}  // namespace
+
+OperatorCases L2NormCases() {
+  ReductionTraits traits;
+  traits.draw = &DrawNormal;
+  traits.output_types = {"FP16", "BF16", "FP32", "FP64"};
+  OperatorCases cases;
+  cases.name = "l2_norm";
+  cases.cases = ReductionCaseList(traits);
+  AddValues(cases.cases);
+  cases.oracle = &L2NormOracle;
+  return cases;
+}
+
+}  // namespace kernelwire::testing

@@ -1,0 +1,76 @@
+// What l2_norm does with an element on the device. Squares leave the range of f32 long before their root does, so they
+// are added in f64.
+#ifndef KERNELWIRE_KERNELS_OPS_L2_NORM_L2_NORM_KERNEL_CUH_
+#define KERNELWIRE_KERNELS_OPS_L2_NORM_L2_NORM_KERNEL_CUH_
+
+#include <cstdint>
+#include <type_traits>
+
+#include "kernels/primitives/reduce_launch.cuh"
+
+namespace kernelwire {
+
+template <typename T>
+struct SquareSum {
+  using Element = T;
+  using Total = double;
+  static constexpr int kInputs = 1;
+  static constexpr bool kColumns = true;
+  static constexpr bool kVectors = sizeof(T) == 2 || std::is_same_v<T, float>;
+  DataType accumulator;  // a 16-bit one has every partial sum rounded to it
+
+  static __device__ __forceinline__ T Fill() {
+    if constexpr (std::is_integral_v<T>) {
+      return 0;
+    } else {
+      return Narrow<T>(0.0F);
+    }
+  }
+  static __device__ __forceinline__ Total Identity() { return 0.0; }
+  __device__ __forceinline__ Total Combine(Total a, Total b) const { return RoundedTo(accumulator, a + b); }
+
+  template <int kCount, int kLength>
+  __device__ __forceinline__ void AddTile(const Operand<T, kLength, 1> (&tile)[kCount], std::int64_t /*first*/,
+                                          std::int64_t /*step*/, Total& total) const {
+    if (accumulator == DataType::kFp16 || accumulator == DataType::kBf16) {
+      AddRounded(tile, total);
+      return;
+    }
+    constexpr int kChains = kLength < 4 ? kLength : 4;
+    double sums[kChains] = {};
+#pragma unroll
+    for (int u = 0; u < kCount; ++u) {
+      double values[kLength];
+      WidenPacked(tile[u].inputs[0], values);
+#pragma unroll
+      for (int j = 0; j < kLength; ++j) {
+        sums[j % kChains] = fma(values[j], values[j], sums[j % kChains]);
+      }
+    }
+#pragma unroll
+    for (int chain = 0; chain < kChains; ++chain) {
+      total += sums[chain];
+    }
+  }
+
+  __device__ __forceinline__ void Store(const ReduceArguments& arguments, const ResultPlace& place, Total total) const {
+    StoreResult(arguments, place, sqrt(total));
+  }
+
+ private:
+  template <int kCount, int kLength>
+  __device__ __forceinline__ void AddRounded(const Operand<T, kLength, 1> (&tile)[kCount], Total& total) const {
+#pragma unroll 1
+    for (int u = 0; u < kCount; ++u) {
+#pragma unroll
+      for (int j = 0; j < kLength; ++j) {
+        const auto value = Widen<double>(tile[u].inputs[0].Get(j));
+        total = Combine(total, value * value);
+      }
+    }
+  }
+};
+
+}  // namespace kernelwire
+
+#endif  // KERNELWIRE_KERNELS_OPS_L2_NORM_L2_NORM_KERNEL_CUH_

@@ -1,0 +1,77 @@
+// What is particular to l2_norm: squares that f32 cannot hold.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "kernels/registry.h"
+#include "kernels/testing/device_runner.h"
+#include "kernels/testing/generators.h"
+#include "kernels/testing/launch_image.h"
+#include "kernels/testing/reduce_cases.h"
+
+namespace kernelwire::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+OperatorCase Case(HostTensor x, AttributeList attributes = {}) {
+  return ReductionCase("case", std::move(x), std::move(attributes));
+}
+
+TEST(L2NormPlanTest, IntegersAreComputedInF64AndInNothingElse) {
+  const HostTensor x = MakeTensor(DataType::kInt8, {4}, Values::kZero, 1);
+  EXPECT_EQ(PlanCase(*FindOperator("l2_norm"), Case(x)).value()->plan.outputs[0].desc.dtype, DataType::kFp32);
+  const absl::Status status =
+      PlanCase(*FindOperator("l2_norm"), Case(x, {{"accumulator", std::string("FP32")}})).status();
+  EXPECT_THAT(std::string(status.message()), HasSubstr("expected one of FP64 for an input of INT8, got FP32"));
+}
+
+class L2NormTest : public ::testing::TestWithParam<DeviceRunner*> {
+ protected:
+  static std::vector<double> Values(const OperatorCase& test_case) {
+    return ToDoubles(GetParam()->Run(*FindOperator("l2_norm"), test_case).value().front());
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(, L2NormTest, ::testing::ValuesIn(AllDeviceRunners()),
+                         [](const auto& suite) { return suite.param->name(); });
+
+TEST_P(L2NormTest, NoSquareOverflowsOrVanishes) {
+  for (const DataType dtype : {DataType::kFp32, DataType::kBf16}) {
+    for (const double scale : {0x1p100, 0x1p-100, 0x1p-140}) {
+      if (dtype == DataType::kBf16 && scale < 0x1p-130) {
+        continue;  // below its smallest
+      }
+      EXPECT_THAT(Values(Case(FromDoubles(dtype, {2}, {3 * scale, -4 * scale}))), ElementsAre(5 * scale));
+    }
+  }
+}
+
+TEST_P(L2NormTest, OfOneElementIsItsMagnitude) {
+  const HostTensor x = MakeTensor(DataType::kFp32, {50, 1}, Values::kNormal, 4);
+  std::vector<double> expected = ToDoubles(x);
+  for (double& value : expected) {
+    value = std::abs(value);
+  }
+  EXPECT_EQ(Values(Case(x, {{"axes", std::string("1")}})), expected);
+}
+
+TEST_P(L2NormTest, OfIntegersAndOfNothing) {
+  EXPECT_THAT(Values(Case(FromDoubles(DataType::kInt8, {2}, {-3, 4}))), ElementsAre(5));
+  EXPECT_THAT(Values(Case(FromDoubles(DataType::kInt64, {2}, {3e15, 4e15}), {{"output_type", std::string("FP64")}})),
+              ElementsAre(5e15));
+  EXPECT_THAT(Values(Case({TensorDesc{DataType::kFp32, {0}}, {}})), ElementsAre(0));
+}
+
+TEST_P(L2NormTest, SixteenBitAccumulatorsAreHonoured) {
+  const HostTensor x = FromDoubles(DataType::kFp16, {2}, {300, 400});
+  EXPECT_THAT(Values(Case(x)), ElementsAre(500));
+  EXPECT_TRUE(std::isinf(Values(Case(x, {{"accumulator", std::string("FP16")}}))[0])) << "90000 is beyond FP16";
+}
+
+}  // namespace
+}  // namespace kernelwire::testing

@@ -1,0 +1,96 @@
+// max and min on the host.
+#include "kernels/ops/max/max_host.h"
+
+#include <cstdint>
+#include <type_traits>
+
+#include "kernels/primitives/reduce_host.h"
+#include "kernels/primitives/reduce_store.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/ops/max/max_host.cc"
+#include "hwy/foreach_target.h"  // must come before highway.h
+#include "hwy/highway.h"
+#include "kernels/primitives/reduce_compare-inl.h"
+#include "kernels/primitives/reduce_host-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace kernelwire {
+namespace HWY_NAMESPACE {
+
+/// The largest so far, turned.
+template <typename WorkType, bool kSmallest>
+struct Extremum {
+  using Work = WorkType;
+  using Total = Work;
+  using Partial = Work;
+  using Columns = FoldedColumns<Extremum>;
+  static constexpr int kInputs = 1;
+
+  Total Identity() const { return LowestOf<Work>(); }
+  Total Combine(Total a, Total b) const { return IsAbove(b, a) ? b : a; }
+  void AddBlock(const Work* x, std::int64_t count, std::int64_t /*first*/, Total& total) const {
+    total = Combine(total, LargestOfBlock<kSmallest>(x, count));
+  }
+  static Partial Start() { return LowestOf<Work>(); }
+  void StepEach(const Work* x, std::int64_t count, Partial* largest) const {
+    LargestEach<kSmallest>(x, count, largest);
+  }
+  void Join(Partial largest, Total& total) const { total = Combine(total, largest); }
+  void Store(const HostReduction& job, const HostPlace& place, Total total) const {
+    const Work value = TurnOne<kSmallest>(total);
+    if constexpr (std::is_floating_point_v<Work>) {
+      StoreResult(job, place, static_cast<double>(value));
+    } else {
+      StoreResult(job, place, static_cast<std::int64_t>(value));
+    }
+  }
+};
+
+template <bool kSmallest>
+void ExtremumOf(const HostReduction& job, ReducePhase phase, std::int64_t begin, std::int64_t end) {
+  const DataType type = job.params.x_type;
+  if (type == DataType::kFp64) {
+    RunPhase(job, Extremum<double, kSmallest>{}, phase, begin, end);
+  } else if (IsFloat(type)) {
+    RunPhase(job, Extremum<float, kSmallest>{}, phase, begin, end);
+  } else if (type == DataType::kInt64) {
+    RunPhase(job, Extremum<std::int64_t, kSmallest>{}, phase, begin, end);
+  } else {
+    RunPhase(job, Extremum<std::int32_t, kSmallest>{}, phase, begin, end);
+  }
+}
+
+void ExtremumPhase(const HostReduction& job, bool smallest, ReducePhase phase, std::int64_t begin, std::int64_t end) {
+  if (smallest) {
+    ExtremumOf<true>(job, phase, begin, end);
+  } else {
+    ExtremumOf<false>(job, phase, begin, end);
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace kernelwire
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace kernelwire {
+namespace {
+
+HWY_EXPORT(ExtremumPhase);
+
+}  // namespace
+
+absl::Status RunExtremaHost(const Launch& launch, bool smallest, ParallelExecutor& threads) {
+  const auto phase = [smallest](const HostReduction& job, ReducePhase kind, std::int64_t begin, std::int64_t end) {
+    HWY_DYNAMIC_DISPATCH(ExtremumPhase)(job, smallest, kind, begin, end);
+  };
+  return RunReduction(HostReduction(launch), phase, threads);
+}
+
+absl::Status RunMaxHost(const Launch& launch, ParallelExecutor& threads) {
+  return RunExtremaHost(launch, false, threads);
+}
+
+}  // namespace kernelwire
+#endif  // HWY_ONCE

@@ -1,0 +1,135 @@
+// What max and min do with an element on the device; argmax and argmin compare the same way. The smallest is the
+// largest of what has been turned around: -x, or ~x for integers, which have one more negative number.
+#ifndef KERNELWIRE_KERNELS_OPS_MAX_MAX_KERNEL_CUH_
+#define KERNELWIRE_KERNELS_OPS_MAX_MAX_KERNEL_CUH_
+
+#include <cstdint>
+#include <type_traits>
+
+#include "kernels/primitives/reduce_launch.cuh"
+
+namespace kernelwire {
+
+/// What elements of T are compared as: nothing is rounded.
+template <typename T>
+using ComparedAs =
+    std::conditional_t<std::is_integral_v<T>, std::conditional_t<sizeof(T) == 8, long long, int>, AccumulatorOf<T>>;
+
+/// The order of `max` (NaN above everything, the zeros equal), or that of `min` turned around.
+template <typename T>
+struct Turned {
+  using Work = ComparedAs<T>;
+  bool smallest = false;
+
+  __device__ __forceinline__ Work operator()(Work value) const {
+    if constexpr (std::is_integral_v<T>) {
+      return smallest ? ~value : value;
+    } else {
+      return smallest ? -value : value;
+    }
+  }
+  /// An element that nothing loses to.
+  __device__ __forceinline__ T Least() const {
+    if constexpr (std::is_integral_v<T>) {
+      return smallest ? kLargest<T> : kSmallest<T>;
+    } else if constexpr (std::is_same_v<T, __nv_fp8_e4m3>) {  // has no infinities
+      return Narrow<T>(smallest ? 448.0F : -448.0F);
+    } else {
+      return Narrow<T>(smallest ? kInfinity<float> : -kInfinity<float>);
+    }
+  }
+  /// A total below everything, turned already.
+  static __device__ __forceinline__ Work Lowest() {
+    if constexpr (std::is_integral_v<T>) {
+      return kSmallest<Work>;
+    } else {
+      return -kInfinity<Work>;
+    }
+  }
+};
+
+/// The larger, or NaN where either is.
+template <typename Work>
+__device__ __forceinline__ Work LargerOrNan(Work a, Work b) {
+#if __CUDA_ARCH__ >= 800
+  if constexpr (std::is_same_v<Work, float>) {
+    float larger;
+    asm("max.NaN.f32 %0, %1, %2;" : "=f"(larger) : "f"(a), "f"(b));
+    return larger;
+  }
+#endif
+  return a >= b || a != a ? a : b;  // a NaN `b` is not reached by >=
+}
+
+/// Elements to compare, widened and turned.
+template <typename T, int kLength>
+__device__ __forceinline__ void TurnPacked(const Turned<T>& turned, const Packed<T, kLength>& packed,
+                                           ComparedAs<T> (&values)[kLength]) {
+  if constexpr (std::is_integral_v<T>) {
+#pragma unroll
+    for (int j = 0; j < kLength; ++j) {
+      values[j] = turned(packed.Get(j));
+    }
+  } else {
+    WidenPacked(packed, values);
+#pragma unroll
+    for (int j = 0; j < kLength; ++j) {
+      values[j] = turned(values[j]);
+    }
+  }
+}
+
+/// The largest of a tile's elements.
+template <typename T, int kCount, int kLength>
+__device__ __forceinline__ ComparedAs<T> LargestOfTile(const Turned<T>& turned,
+                                                       const Operand<T, kLength, 1> (&tile)[kCount]) {
+  using Work = ComparedAs<T>;
+  Work largest[kLength];
+#pragma unroll
+  for (int u = 0; u < kCount; ++u) {
+    Work values[kLength];
+    TurnPacked(turned, tile[u].inputs[0], values);
+#pragma unroll
+    for (int j = 0; j < kLength; ++j) {
+      largest[j] = u == 0 ? values[j] : LargerOrNan(largest[j], values[j]);
+    }
+  }
+#pragma unroll
+  for (int j = 1; j < kLength; ++j) {
+    largest[0] = LargerOrNan(largest[0], largest[j]);
+  }
+  return largest[0];
+}
+
+template <typename T>
+struct Extremum {
+  using Element = T;
+  using Work = ComparedAs<T>;
+  using Total = Work;
+  static constexpr int kInputs = 1;
+  static constexpr bool kColumns = true;
+  static constexpr bool kVectors = sizeof(T) == 2 || std::is_same_v<T, float> || std::is_same_v<T, std::int8_t>;
+  Turned<T> turned;
+
+  __device__ __forceinline__ T Fill() const { return turned.Least(); }
+  static __device__ __forceinline__ Total Identity() { return Turned<T>::Lowest(); }
+  static __device__ __forceinline__ Total Combine(Total a, Total b) { return LargerOrNan(a, b); }
+
+  template <int kCount, int kLength>
+  __device__ __forceinline__ void AddTile(const Operand<T, kLength, 1> (&tile)[kCount], std::int64_t /*first*/,
+                                          std::int64_t /*step*/, Total& total) const {
+    total = LargerOrNan(total, LargestOfTile(turned, tile));
+  }
+
+  __device__ __forceinline__ void Store(const ReduceArguments& arguments, const ResultPlace& place, Total total) const {
+    if constexpr (std::is_integral_v<T>) {
+      StoreResult(arguments, place, static_cast<long long>(turned(total)));
+    } else {
+      StoreResult(arguments, place, static_cast<double>(turned(total)));
+    }
+  }
+};
+
+}  // namespace kernelwire
+
+#endif  // KERNELWIRE_KERNELS_OPS_MAX_MAX_KERNEL_CUH_

@@ -1,0 +1,50 @@
+// max: what it takes and promises.
+#include <string>
+#include <vector>
+
+#include "kernels/primitives/reduce_plan.h"
+#include "kernels/primitives/row_operator.h"
+
+namespace kernelwire {
+
+absl::Status RunMaxHost(const Launch& launch, ParallelExecutor& threads);  // max_host.cc
+
+namespace {
+
+OperatorSpec MakeSpec() {
+  OperatorSpec spec;
+  spec.name = "max";
+  spec.summary = "The largest element along any axes.";
+  spec.formula = "y = max(x)";
+  DescribeReduction(ReduceKind::kSelect, &spec);
+  spec.promises = {
+      "One of the elements, not rounded; NaN if any is.",
+      "The same bits alone or batched, on every run, but for the sign of zero.",
+  };
+  return spec;
+}
+
+absl::StatusOr<Plan> PlanMax(const PlanRequest& request) { return PlanReduction(ReduceKind::kSelect, request); }
+
+/// Rows of each sign.
+KnownAnswer MaxKnownAnswer() {
+  KnownAnswer answer;
+  answer.inputs = {Fp32Tensor({2, 4}, {1.0F, 7.0F, -3.0F, 4.0F, -5.0F, -1.0F, -2.0F, -9.0F})};
+  answer.attributes = {{"axes", std::string("1")}};
+  answer.outputs = {Fp32Tensor({2}, {7.0F, -1.0F})};
+  return answer;
+}
+
+}  // namespace
+
+Operator MakeMax() {
+  Operator op;
+  op.spec = MakeSpec();
+  op.plan = &PlanMax;
+  op.run_host = &RunMaxHost;
+  op.finish = &FinishReduction;
+  op.known_answer = &MaxKnownAnswer;
+  return op;
+}
+
+}  // namespace kernelwire

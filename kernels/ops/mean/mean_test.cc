@@ -1,0 +1,74 @@
+// What is particular to mean.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "kernels/registry.h"
+#include "kernels/testing/device_runner.h"
+#include "kernels/testing/generators.h"
+#include "kernels/testing/launch_image.h"
+#include "kernels/testing/reduce_cases.h"
+
+namespace kernelwire::testing {
+namespace {
+
+using ::testing::ElementsAre;
+
+const Operator& MeanOp() { return *FindOperator("mean"); }
+
+OperatorCase Case(HostTensor x, AttributeList attributes = {}) {
+  return ReductionCase("case", std::move(x), std::move(attributes));
+}
+
+TEST(MeanPlanTest, IsRealWhateverTheElements) {
+  const auto type = [](DataType x) {
+    const auto planned = PlanCase(MeanOp(), Case(MakeTensor(x, {4}, Values::kZero, 1)));
+    return std::string(NameOf(planned.value()->plan.outputs[0].desc.dtype));
+  };
+  EXPECT_EQ(type(DataType::kBf16), "BF16");
+  EXPECT_EQ(type(DataType::kFp8E5m2), "FP32");
+  EXPECT_EQ(type(DataType::kInt64), "FP32");
+  EXPECT_EQ(PlanCase(MeanOp(),
+                     Case(MakeTensor(DataType::kInt8, {4}, Values::kZero, 1), {{"output_type", std::string("INT32")}}))
+                .status()
+                .code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+class MeanTest : public ::testing::TestWithParam<DeviceRunner*> {
+ protected:
+  static std::vector<double> Values(const OperatorCase& test_case) {
+    return ToDoubles(GetParam()->Run(MeanOp(), test_case).value().front());
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(, MeanTest, ::testing::ValuesIn(AllDeviceRunners()),
+                         [](const auto& suite) { return suite.param->name(); });
+
+TEST_P(MeanTest, OfNothingIsNan) {
+  const HostTensor nothing{TensorDesc{DataType::kFp32, {3, 0}}, {}};
+  const std::vector<double> y = Values(Case(nothing, {{"axes", std::string("1")}}));
+  ASSERT_EQ(y.size(), 3u);
+  EXPECT_TRUE(std::isnan(y[0]) && std::isnan(y[1]) && std::isnan(y[2]));
+  const HostTensor no_integers{TensorDesc{DataType::kInt8, {0}}, {}};
+  EXPECT_TRUE(std::isnan(Values(Case(no_integers))[0]));
+}
+
+TEST_P(MeanTest, OfIntegersNeverOverflows) {
+  const std::vector<double> largest(1000, 9223372036854774784.0);  // the largest f64 below 2^63
+  EXPECT_THAT(Values(Case(FromDoubles(DataType::kInt64, {1000}, largest), {{"output_type", std::string("FP64")}})),
+              ElementsAre(9223372036854774784.0));
+}
+
+/// A 16-bit accumulator loses what does not fit beside a large partial sum, and the mean with it.
+TEST_P(MeanTest, SixteenBitAccumulatorsAreHonoured) {
+  const HostTensor x = FromDoubles(DataType::kFp16, {8}, std::vector<double>(8, 60000.0));
+  EXPECT_THAT(Values(Case(x)), ElementsAre(60000.0));
+  EXPECT_TRUE(std::isinf(Values(Case(x, {{"accumulator", std::string("FP16")}}))[0]));
+}
+
+}  // namespace
+}  // namespace kernelwire::testing

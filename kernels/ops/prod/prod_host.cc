@@ -1,0 +1,162 @@
+// prod on the host: floating-point factors in f64, integers exactly.
+#include <cstdint>
+#include <type_traits>
+
+#include "kernels/core/operator.h"
+#include "kernels/ops/prod/prod.h"
+#include "kernels/primitives/reduce_host.h"
+#include "kernels/primitives/reduce_store.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/ops/prod/prod_host.cc"
+#include "hwy/foreach_target.h"  // must come before highway.h
+#include "hwy/highway.h"
+#include "kernels/primitives/reduce_host-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace kernelwire {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// Elements as vectors of f64.
+template <class D, typename Work>
+HWY_INLINE hn::Vec<D> LoadWide(D d, const Work* from) {
+  if constexpr (std::is_same_v<Work, double>) {
+    return hn::LoadU(d, from);
+  } else {
+    return hn::PromoteTo(d, hn::LoadU(hn::Rebind<Work, D>(), from));
+  }
+}
+
+template <typename WorkType>
+struct FloatProduct {
+  using Work = WorkType;
+  using Total = double;
+  using Partial = double;
+  using Columns = FoldedColumns<FloatProduct>;
+  static constexpr int kInputs = 1;
+
+  Total Identity() const { return 1.0; }
+  Total Combine(Total a, Total b) const { return a * b; }
+
+  void AddBlock(const Work* x, std::int64_t count, std::int64_t /*first*/, Total& total) const {
+    const hn::ScalableTag<double> d;
+    const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+    std::int64_t i = 0;
+    auto p0 = hn::Set(d, 1.0);
+    auto p1 = p0;
+    auto p2 = p0;
+    auto p3 = p0;
+    for (; i + 4 * lanes <= count; i += 4 * lanes) {
+      p0 = hn::Mul(p0, LoadWide(d, x + i));
+      p1 = hn::Mul(p1, LoadWide(d, x + i + lanes));
+      p2 = hn::Mul(p2, LoadWide(d, x + i + 2 * lanes));
+      p3 = hn::Mul(p3, LoadWide(d, x + i + 3 * lanes));
+    }
+    HWY_ALIGN double of_lanes[HWY_MAX_BYTES / sizeof(double)];
+    hn::Store(hn::Mul(hn::Mul(p0, p1), hn::Mul(p2, p3)), d, of_lanes);
+    for (std::int64_t lane = 0; lane < lanes; ++lane) {
+      total *= of_lanes[lane];
+    }
+    for (; i < count; ++i) {
+      total *= static_cast<double>(x[i]);
+    }
+  }
+
+  static Partial Start() { return 1.0; }
+  void StepEach(const Work* x, std::int64_t count, Partial* HWY_RESTRICT products) const {
+    const hn::ScalableTag<double> d;
+    const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+    std::int64_t j = 0;
+    for (; j + lanes <= count; j += lanes) {
+      hn::StoreU(hn::Mul(hn::LoadU(d, products + j), LoadWide(d, x + j)), d, products + j);
+    }
+    for (; j < count; ++j) {
+      products[j] *= static_cast<double>(x[j]);
+    }
+  }
+  void Join(Partial product, Total& total) const { total *= product; }
+
+  void Store(const HostReduction& job, const HostPlace& place, Total total) const { StoreResult(job, place, total); }
+};
+
+/// Every partial product rounded to a 16-bit accumulator.
+struct RoundedProduct {
+  using Work = double;
+  using Total = double;
+  using Columns = TurnedColumns<RoundedProduct>;
+  static constexpr int kInputs = 1;
+  DataType accumulator;
+
+  Total Identity() const { return 1.0; }
+  Total Combine(Total a, Total b) const { return RoundedTo(accumulator, a * b); }
+  void AddBlock(const double* x, std::int64_t count, std::int64_t /*first*/, Total& total) const {
+    for (std::int64_t i = 0; i < count; ++i) {
+      total = Combine(total, x[i]);
+    }
+  }
+  void Store(const HostReduction& job, const HostPlace& place, Total total) const { StoreResult(job, place, total); }
+};
+
+struct IntegerProduct {
+  using Work = std::int64_t;
+  using Total = ExactProduct;
+  using Partial = ExactProduct;
+  using Columns = FoldedColumns<IntegerProduct>;
+  static constexpr int kInputs = 1;
+
+  Total Identity() const { return Start(); }
+  Total Combine(const Total& a, const Total& b) const { return a.Times(b); }
+  void AddBlock(const Work* x, std::int64_t count, std::int64_t /*first*/, Total& total) const {
+    for (std::int64_t i = 0; i < count; ++i) {
+      total = total.Times(ExactProduct::Of(x[i]));
+    }
+  }
+  static Partial Start() { return ExactProduct::Of(1); }
+  void StepEach(const Work* x, std::int64_t count, Partial* products) const {
+    for (std::int64_t j = 0; j < count; ++j) {
+      products[j] = products[j].Times(ExactProduct::Of(x[j]));
+    }
+  }
+  void Join(const Partial& product, Total& total) const { total = total.Times(product); }
+  void Store(const HostReduction& job, const HostPlace& place, const Total& total) const {
+    StoreResult(job, place, total.Value());
+  }
+};
+
+void ProductPhase(const HostReduction& job, ReducePhase phase, std::int64_t begin, std::int64_t end) {
+  const DataType type = job.params.x_type;
+  const DataType accumulator = job.params.accumulator;
+  if (!IsFloat(type)) {
+    RunPhase(job, IntegerProduct{}, phase, begin, end);
+  } else if (accumulator == DataType::kFp16 || accumulator == DataType::kBf16) {
+    RunPhase(job, RoundedProduct{accumulator}, phase, begin, end);
+  } else if (type == DataType::kFp64) {
+    RunPhase(job, FloatProduct<double>{}, phase, begin, end);
+  } else {
+    RunPhase(job, FloatProduct<float>{}, phase, begin, end);
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace kernelwire
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace kernelwire {
+namespace {
+
+HWY_EXPORT(ProductPhase);
+
+}  // namespace
+
+absl::Status RunProdHost(const Launch& launch, ParallelExecutor& threads) {
+  const auto phase = [](const HostReduction& job, ReducePhase kind, std::int64_t begin, std::int64_t end) {
+    HWY_DYNAMIC_DISPATCH(ProductPhase)(job, kind, begin, end);
+  };
+  return RunReduction(HostReduction(launch), phase, threads);
+}
+
+}  // namespace kernelwire
+#endif  // HWY_ONCE

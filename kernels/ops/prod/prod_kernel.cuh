@@ -1,0 +1,110 @@
+// What a product does with an element on the device. Floating-point factors are multiplied in f64, so that no product
+// of a row that fits its type is lost on the way; integers exactly, with a mark where they grow too large.
+#ifndef KERNELWIRE_KERNELS_OPS_PROD_PROD_KERNEL_CUH_
+#define KERNELWIRE_KERNELS_OPS_PROD_PROD_KERNEL_CUH_
+
+#include <cstdint>
+#include <type_traits>
+
+#include "kernels/ops/prod/prod.h"
+#include "kernels/primitives/reduce_launch.cuh"
+
+namespace kernelwire {
+
+/// How many neighbours' product f32 holds exactly, whatever they are.
+template <typename T>
+inline constexpr int kExactFactors = std::is_same_v<T, __half> ? 2
+                                     : sizeof(T) == 1          ? 4
+                                                               : 1;
+
+template <typename T>
+struct FloatProduct {
+  using Element = T;
+  using Total = double;
+  static constexpr int kInputs = 1;
+  static constexpr bool kColumns = true;
+  static constexpr bool kVectors = sizeof(T) == 2 || std::is_same_v<T, float>;
+  DataType accumulator;  // a 16-bit one has every partial product rounded to it
+
+  static __device__ __forceinline__ T Fill() { return Narrow<T>(1.0F); }
+  static __device__ __forceinline__ Total Identity() { return 1.0; }
+  __device__ __forceinline__ Total Combine(Total a, Total b) const { return RoundedTo(accumulator, a * b); }
+
+  template <int kCount, int kLength>
+  __device__ __forceinline__ void AddTile(const Operand<T, kLength, 1> (&tile)[kCount], std::int64_t /*first*/,
+                                          std::int64_t /*step*/, Total& total) const {
+    if (accumulator == DataType::kFp16 || accumulator == DataType::kBf16) {
+      MultiplyRounded(tile, total);
+      return;
+    }
+    constexpr int kExact = kExactFactors<T> < kLength ? kExactFactors<T> : 1;
+    double product = 1.0;
+#pragma unroll
+    for (int u = 0; u < kCount; ++u) {
+      AccumulatorOf<T> values[kLength];
+      WidenPacked(tile[u].inputs[0], values);
+      double of_vector = 1.0;
+#pragma unroll
+      for (int j = 0; j < kLength; j += kExact) {
+        AccumulatorOf<T> exact = values[j];
+#pragma unroll
+        for (int k = 1; k < kExact; ++k) {
+          exact *= values[j + k];
+        }
+        of_vector *= static_cast<double>(exact);
+      }
+      product *= of_vector;
+    }
+    total *= product;
+  }
+
+  __device__ __forceinline__ void Store(const ReduceArguments& arguments, const ResultPlace& place, Total total) const {
+    StoreResult(arguments, place, total);
+  }
+
+ private:
+  template <int kCount, int kLength>
+  __device__ __forceinline__ void MultiplyRounded(const Operand<T, kLength, 1> (&tile)[kCount], Total& total) const {
+#pragma unroll 1
+    for (int u = 0; u < kCount; ++u) {
+#pragma unroll
+      for (int j = 0; j < kLength; ++j) {
+        total = Combine(total, Widen<double>(tile[u].inputs[0].Get(j)));
+      }
+    }
+  }
+};
+
+template <typename T>
+struct IntegerProduct {
+  using Element = T;
+  using Total = ExactProduct;
+  static constexpr int kInputs = 1;
+  static constexpr bool kColumns = true;
+  static constexpr bool kVectors = false;
+
+  static __device__ __forceinline__ T Fill() { return 1; }
+  static __device__ __forceinline__ Total Identity() { return ExactProduct::Of(1); }
+  static __device__ __forceinline__ Total Combine(const Total& a, const Total& b) { return a.Times(b); }
+
+  template <int kCount, int kLength>
+  __device__ __forceinline__ void AddTile(const Operand<T, kLength, 1> (&tile)[kCount], std::int64_t /*first*/,
+                                          std::int64_t /*step*/, Total& total) const {
+#pragma unroll 1
+    for (int u = 0; u < kCount; ++u) {
+#pragma unroll
+      for (int j = 0; j < kLength; ++j) {
+        total = total.Times(ExactProduct::Of(tile[u].inputs[0].Get(j)));
+      }
+    }
+  }
+
+  __device__ __forceinline__ void Store(const ReduceArguments& arguments, const ResultPlace& place,
+                                        const Total& total) const {
+    StoreResult(arguments, place, total.Value());
+  }
+};
+
+}  // namespace kernelwire
+
+#endif  // KERNELWIRE_KERNELS_OPS_PROD_PROD_KERNEL_CUH_

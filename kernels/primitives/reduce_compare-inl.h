@@ -1,0 +1,120 @@
+// Comparing elements on the host, as max, min, argmax and argmin do. Included once per Highway target.
+//
+// The smallest is the largest of what has been turned around: -x, or ~x for integers, which have one more negative
+// number. NaN is above everything, either way; the zeros are equal.
+#if defined(KERNELWIRE_KERNELS_PRIMITIVES_REDUCE_COMPARE_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef KERNELWIRE_KERNELS_PRIMITIVES_REDUCE_COMPARE_INL_H_
+#undef KERNELWIRE_KERNELS_PRIMITIVES_REDUCE_COMPARE_INL_H_
+#else
+#define KERNELWIRE_KERNELS_PRIMITIVES_REDUCE_COMPARE_INL_H_
+#endif
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace kernelwire {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <typename Work>
+constexpr Work LowestOf() {
+  return std::is_floating_point_v<Work> ? -std::numeric_limits<Work>::infinity() : std::numeric_limits<Work>::min();
+}
+
+template <bool kSmallest, typename Work>
+Work TurnOne(Work value) {
+  if constexpr (std::is_floating_point_v<Work>) {
+    return kSmallest ? -value : value;
+  } else {
+    return kSmallest ? ~value : value;
+  }
+}
+
+template <bool kSmallest, class D>
+HWY_INLINE hn::Vec<D> Turn(D d, hn::Vec<D> value) {
+  if constexpr (!kSmallest) {
+    return value;
+  } else if constexpr (std::is_floating_point_v<hn::TFromD<D>>) {
+    return hn::Neg(value);
+  } else {
+    return hn::Xor(value, hn::Set(d, hn::TFromD<D>{-1}));
+  }
+}
+
+/// Whether `a` is above `b`: larger, or the only NaN.
+template <typename Work>
+bool IsAbove(Work a, Work b) {
+  if constexpr (std::is_floating_point_v<Work>) {
+    return a > b || (std::isnan(a) && !std::isnan(b));
+  } else {
+    return a > b;
+  }
+}
+
+/// Lane by lane the larger, or NaN where either is.
+template <class D>
+HWY_INLINE hn::Vec<D> LargerOrNan(D /*d*/, hn::Vec<D> a, hn::Vec<D> b) {
+  if constexpr (std::is_floating_point_v<hn::TFromD<D>>) {
+    return hn::IfThenElse(hn::Or(hn::Gt(a, b), hn::IsNaN(a)), a, b);  // with a NaN `b` the comparison is false
+  } else {
+    return hn::Max(a, b);
+  }
+}
+
+/// The largest of a block, turned, or NaN. Requires: count >= 1.
+template <bool kSmallest, typename Work>
+Work LargestOfBlock(const Work* x, std::int64_t count) {
+  const hn::ScalableTag<Work> d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  Work largest = LowestOf<Work>();
+  std::int64_t i = 0;
+  if (count >= 4 * lanes) {
+    auto m0 = hn::Set(d, largest);
+    auto m1 = m0;
+    auto m2 = m0;
+    auto m3 = m0;
+    for (; i + 4 * lanes <= count; i += 4 * lanes) {
+      m0 = LargerOrNan(d, Turn<kSmallest>(d, hn::LoadU(d, x + i)), m0);
+      m1 = LargerOrNan(d, Turn<kSmallest>(d, hn::LoadU(d, x + i + lanes)), m1);
+      m2 = LargerOrNan(d, Turn<kSmallest>(d, hn::LoadU(d, x + i + 2 * lanes)), m2);
+      m3 = LargerOrNan(d, Turn<kSmallest>(d, hn::LoadU(d, x + i + 3 * lanes)), m3);
+    }
+    HWY_ALIGN Work of_lanes[HWY_MAX_BYTES / sizeof(Work)];
+    hn::Store(LargerOrNan(d, LargerOrNan(d, m0, m1), LargerOrNan(d, m2, m3)), d, of_lanes);
+    for (std::int64_t lane = 0; lane < lanes; ++lane) {
+      largest = IsAbove(of_lanes[lane], largest) ? of_lanes[lane] : largest;
+    }
+  }
+  for (; i < count; ++i) {
+    const Work value = TurnOne<kSmallest>(x[i]);
+    largest = IsAbove(value, largest) ? value : largest;
+  }
+  return largest;
+}
+
+/// largest[j] = the larger of itself and x[j], turned, or NaN
+template <bool kSmallest, typename Work>
+void LargestEach(const Work* x, std::int64_t count, Work* HWY_RESTRICT largest) {
+  const hn::ScalableTag<Work> d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  std::int64_t j = 0;
+  for (; j + lanes <= count; j += lanes) {
+    hn::StoreU(LargerOrNan(d, Turn<kSmallest>(d, hn::LoadU(d, x + j)), hn::LoadU(d, largest + j)), d, largest + j);
+  }
+  for (; j < count; ++j) {
+    const Work value = TurnOne<kSmallest>(x[j]);
+    largest[j] = IsAbove(value, largest[j]) ? value : largest[j];
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace kernelwire
+HWY_AFTER_NAMESPACE();
+
+#endif  // toggling guard
