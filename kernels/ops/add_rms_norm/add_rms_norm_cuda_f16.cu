@@ -1,0 +1,8 @@
+// The kernels of add_rms_norm that read FP16.
+#include "kernels/ops/add_rms_norm/add_rms_norm_kernel.cuh"
+
+namespace kernelwire {
+
+template cudaError_t LaunchAddRmsNormRows<__half>(DataType, bool, AddRmsNormArguments, cudaStream_t);
+
+}  // namespace kernelwire

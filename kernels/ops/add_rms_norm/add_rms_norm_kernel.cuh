@@ -1,0 +1,200 @@
+// add_rms_norm on the device: the sum takes the place of rms_norm's x, in rms_norm's own parts and under its tuning, so
+// that y is rms_norm of the rounded sum, bit for bit.
+#ifndef KERNELWIRE_KERNELS_OPS_ADD_RMS_NORM_ADD_RMS_NORM_KERNEL_CUH_
+#define KERNELWIRE_KERNELS_OPS_ADD_RMS_NORM_ADD_RMS_NORM_KERNEL_CUH_
+
+#include <cstdint>
+#include <type_traits>
+
+#include "kernels/ops/add_rms_norm/add_rms_norm.h"
+#include "kernels/ops/rms_norm/rms_norm_kernel.cuh"
+
+namespace kernelwire {
+
+using AddRmsNormArguments = RmsNormArguments;
+
+/// Where one row of one request lies, and what scales it. y or residual may be null: not asked for.
+template <typename T, typename Out>
+struct AddRmsNormRow {
+  RowSource<T> a;
+  RowSource<T> b;
+  Out* y;
+  T* residual;
+  const void* weight;
+  std::int64_t weight_word;
+};
+
+template <typename T, typename Out>
+__device__ __forceinline__ AddRmsNormRow<T, Out> AddRmsNormRowAt(const AddRmsNormArguments& arguments,
+                                                                 std::int64_t row) {
+  return arguments.table.PickOf(row, [&](const Segment& segment) -> AddRmsNormRow<T, Out> {
+    const std::int64_t index = row - segment.first_row;
+    auto* const y = static_cast<Out*>(segment.outputs[kAddRmsNormY]);
+    auto* const residual = static_cast<T*>(segment.outputs[kAddRmsNormResidual]);
+    return {RowSourceAt<T>(segment.inputs[kAddRmsNormA], index, segment.rows, segment.extents[kRowStrideX],
+                           arguments.width),
+            RowSourceAt<T>(segment.inputs[kAddRmsNormB], index, segment.rows, segment.extents[kRowStrideB],
+                           arguments.width),
+            y == nullptr ? nullptr : y + index * segment.extents[kRowStrideY],
+            residual == nullptr ? nullptr : residual + index * segment.extents[kRowStrideResidual],
+            segment.inputs[kAddRmsNormWeightInput],
+            segment.extents[kRowWeight]};
+  });
+}
+
+/// a + b, each sum rounded to T.
+template <typename T>
+__device__ __forceinline__ Granule SumOf(const Granule& a, const Granule& b) {
+  using Acc = AccumulatorOf<T>;
+  Acc sums[kElementsOfGranule<T>];
+  Acc others[kElementsOfGranule<T>];
+  Unpack<T>(a, sums);
+  Unpack<T>(b, others);
+#pragma unroll
+  for (int j = 0; j < kElementsOfGranule<T>; ++j) {
+    sums[j] += others[j];
+  }
+  return Pack<T>(sums);
+}
+
+/// The reads of a row; in the end `x` is the rounded sum.
+template <typename T, int kVectors, bool kPlain>
+struct AddRmsNormLoads {
+  RowVectors<T, kVectors, kPlain> x;
+  RowVectors<T, kVectors, kPlain> b;
+
+  template <typename Group, typename Row>
+  __device__ __forceinline__ void Begin(const Group& group, const Row& row) {
+    x.Begin(group, row.a, FillZero::Value<T>());
+    b.Begin(group, row.b, FillZero::Value<T>());
+  }
+  template <typename Group, typename Row>
+  __device__ __forceinline__ void Finish(const Group& group, const Row& row) {
+    x.Finish(group, row.a, FillZero::Value<T>());
+    b.Finish(group, row.b, FillZero::Value<T>());
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v) {
+      x.vectors[v] = SumOf<T>(x.vectors[v], b.vectors[v]);
+    }
+  }
+};
+
+/// Rows that registers hold: each is read once, and written after all of it has been read.
+template <typename T, typename Shape, bool kPlain>
+__global__ void __launch_bounds__(Shape::kBlockThreads, Shape::ResidentBlocks(kPlain))
+    AddRmsNormResidentKernel(const __grid_constant__ AddRmsNormArguments arguments) {
+  using Acc = AccumulatorOf<T>;
+  using Loads = AddRmsNormLoads<T, Shape::kVectors, kPlain>;
+  using Held = RowVectors<T, Shape::kVectors, kPlain>;
+  const int blocks = arguments.tuning.cluster_blocks;
+  const int width = static_cast<int>(arguments.width);
+  auto group = RowGrid<typename Shape::Group>::GroupOf(blocks);
+  const auto row_at = [&](std::int64_t index) { return AddRmsNormRowAt<T, T>(arguments, index); };
+  ForEachRow<Loads, false>(group, blocks, arguments.total_rows, row_at, [&](const auto& row, Loads& loads) {
+    DeviceParameter<T, Shape::kVectors, Acc, kPlain> weight(row.weight_word, row.weight, Acc{1});
+    if (Shape::kVectors <= 4) {
+      weight.Prefetch(group, 0, width);
+    }
+    loads.x.StayPacked();
+    const RmsFactor<Acc> scale(RowSum(group, SumOfSquares<Acc>(loads.x)) / static_cast<Acc>(width), arguments.epsilon);
+    loads.x.StayPacked();
+    weight.StayPacked();
+    if (row.y != nullptr && scale.leaves_f32) {
+      const auto element = [a = row.a.data, b = row.b.data](int i) {
+        return Widen<double>(Narrow<T>(Widen<Acc>(a[i]) + Widen<Acc>(b[i])));
+      };
+      RmsNormInF64<Held>(group, element, row.y, row.weight, row.weight_word, width, arguments.epsilon);
+    } else if (row.y != nullptr) {
+      StoreScaled(group, loads.x, weight, scale.factor, row.y, width);
+    }
+    if (row.residual != nullptr) {
+      Held::Store(group, row.residual, width, [&](int v, int) { return loads.x.vectors[v]; });
+    }
+  });
+}
+
+/// The sums as StreamRmsNorm reads them. Where residual is asked for, they are written there when they are first made
+/// and read there afterwards, since a caller may have placed residual where b lies.
+template <typename T>
+struct StreamedSums {
+  using Element = T;
+  const T* a;
+  const T* b;
+  T* residual;
+  std::int64_t width;
+  bool written = false;
+
+  __device__ __forceinline__ StreamVectors<T> First(const BlockGroup& group, std::int64_t first, int count) const {
+    const StreamVectors<T> held = Again(group, first, count);
+    if (residual != nullptr && !written) {
+      using Acc = AccumulatorOf<T>;
+      StoreStretch<Acc>(group, held, first, count, residual, [](std::int64_t, Acc(&)[kElementsOfGranule<T>]) {});
+    }
+    return held;
+  }
+  __device__ __forceinline__ void Passed() { written = residual != nullptr; }
+  __device__ __forceinline__ StreamVectors<T> Again(const BlockGroup& group, std::int64_t first, int count) const {
+    StreamVectors<T> held;
+    if (written) {
+      held.LoadOwn(group, residual + first, count, FillZero::Value<T>());
+      return held;
+    }
+    StreamVectors<T> other;
+    held.LoadOwn(group, a + first, count, FillZero::Value<T>());
+    other.LoadOwn(group, b + first, count, FillZero::Value<T>());
+#pragma unroll
+    for (int v = 0; v < StreamVectors<T>::kVectors; ++v) {
+      held.vectors[v] = SumOf<T>(held.vectors[v], other.vectors[v]);
+    }
+    return held;
+  }
+};
+
+/// Rows of any width, and results of any type: a and b, or the sums, are read twice.
+template <typename T, typename Out>
+__global__ void __launch_bounds__(RowGrid<BlockGroup>::kBlockThreads)
+    AddRmsNormStreamKernel(const __grid_constant__ AddRmsNormArguments arguments) {
+  using Acc = AccumulatorOf<T, Out>;
+  using Grid = RowGrid<BlockGroup>;
+  const int blocks = arguments.tuning.cluster_blocks;
+  BlockGroup group(blocks);
+  for (std::int64_t index = Grid::FirstRow(blocks); index < arguments.total_rows; index += Grid::RowsOfGrid(blocks)) {
+    const auto row = AddRmsNormRowAt<T, Out>(arguments, index);
+    StreamedSums<T> source{row.a.data, row.b.data, row.residual, arguments.width};
+    if (!StreamRmsNorm<Acc>(group, source, row.y, row.weight, row.weight_word, arguments)) {
+      StreamRmsNorm<double>(group, source, row.y, row.weight, row.weight_word, arguments);
+    }
+  }
+}
+
+/// Launches rows of type T with results of any type. `plain`: see RowVectors.
+template <typename T>
+cudaError_t LaunchAddRmsNormRows(DataType y_type, bool plain, AddRmsNormArguments arguments, cudaStream_t stream) {
+  const std::int64_t row_bytes = arguments.width * static_cast<std::int64_t>(sizeof(T));
+  arguments.tuning = TuneRows(RowWork::kTwoInputs, row_bytes, arguments.total_rows, plain, DeviceHasClusters());
+  if (y_type == kDataTypeOf<T> && arguments.tuning.method != RowTuning::Method::kStream) {
+    return WithRowShape(arguments.tuning, [&](auto shape) {
+      using Shape = decltype(shape);
+      using Group = typename Shape::Group;
+      return plain
+                 ? LaunchRows<Group, &AddRmsNormResidentKernel<T, Shape, true>>(arguments, arguments.total_rows, stream)
+                 : LaunchRows<Group, &AddRmsNormResidentKernel<T, Shape, false>>(arguments, arguments.total_rows,
+                                                                                 stream);
+    });
+  }
+  arguments.tuning = StreamRows(row_bytes, DeviceHasClusters());
+  return WithFloatType(y_type, [&](auto tag) {
+    using Out = typename decltype(tag)::Type;
+    return LaunchRows<BlockGroup, &AddRmsNormStreamKernel<T, Out>>(arguments, arguments.total_rows, stream);
+  });
+}
+
+// A file each, so that they compile side by side.
+extern template cudaError_t LaunchAddRmsNormRows<__half>(DataType, bool, AddRmsNormArguments, cudaStream_t);
+extern template cudaError_t LaunchAddRmsNormRows<__nv_bfloat16>(DataType, bool, AddRmsNormArguments, cudaStream_t);
+extern template cudaError_t LaunchAddRmsNormRows<float>(DataType, bool, AddRmsNormArguments, cudaStream_t);
+extern template cudaError_t LaunchAddRmsNormRows<double>(DataType, bool, AddRmsNormArguments, cudaStream_t);
+
+}  // namespace kernelwire
+
+#endif  // KERNELWIRE_KERNELS_OPS_ADD_RMS_NORM_ADD_RMS_NORM_KERNEL_CUH_

@@ -1,0 +1,8 @@
+// The kernels of layer_norm that read FP64.
+#include "kernels/ops/layer_norm/layer_norm_kernel.cuh"
+
+namespace kernelwire {
+
+template cudaError_t LaunchLayerNormRows<double>(DataType, bool, LayerNormArguments, cudaStream_t);
+
+}  // namespace kernelwire

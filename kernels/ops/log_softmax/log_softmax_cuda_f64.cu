@@ -1,0 +1,8 @@
+// The kernels of log_softmax that read FP64.
+#include "kernels/ops/log_softmax/log_softmax_kernel.cuh"
+
+namespace kernelwire {
+
+template cudaError_t LaunchSoftmaxRows<double, true>(DataType, bool, SoftmaxArguments, cudaStream_t);
+
+}  // namespace kernelwire

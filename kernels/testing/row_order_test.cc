@@ -1,0 +1,108 @@
+// A row gives the same bits however many rows come with it: the number of rows may decide which threads work on a row,
+// but never in which order its elements are combined.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "kernels/primitives/row_tuning.h"
+#include "kernels/registry.h"
+#include "kernels/testing/case.h"
+#include "kernels/testing/device_runner.h"
+#include "kernels/testing/generators.h"
+
+namespace kernelwire::testing {
+namespace {
+
+constexpr std::uint64_t kSeed = 7;
+
+/// `rows` rows of `width` elements whose first rows are those of `longest`.
+HostTensor FirstRows(const HostTensor& longest, std::int64_t rows, std::int64_t width) {
+  HostTensor tensor;
+  tensor.desc = TensorDesc{longest.desc.dtype, {rows, width}};
+  tensor.bytes.assign(longest.bytes.begin(),
+                      longest.bytes.begin() + static_cast<std::ptrdiff_t>(*tensor.desc.ByteSize()));
+  return tensor;
+}
+
+struct RowOrder {
+  const char* op;
+  int row_inputs;
+  DataType dtype;
+};
+
+class RowOrderTest : public ::testing::TestWithParam<RowOrder> {};
+
+TEST_P(RowOrderTest, BitsDoNotFollowTheNumberOfRows) {
+  SCOPED_TRACE("seed " + std::to_string(kSeed));
+  const auto& [name, row_inputs, dtype] = GetParam();
+  const Operator& op = *FindOperator(name);
+  // Widths with every kind of tuning for one, some and many rows; 40001 begins rows anywhere.
+  for (const std::int64_t width : {5000, 40000, 40001}) {
+    const auto row_bytes = width * static_cast<std::int64_t>(SizeOf(dtype));
+    const std::int64_t most = (std::int64_t{66} << 20) / row_bytes;
+    std::vector<HostTensor> longest;
+    for (int i = 0; i < row_inputs; ++i) {
+      longest.push_back(MakeTensor(dtype, {most, width}, Values::kNormal, kSeed + static_cast<std::uint64_t>(i)));
+    }
+    for (DeviceRunner* const device : AllDeviceRunners()) {
+      std::vector<std::byte> alone;
+      for (const std::int64_t rows : {std::int64_t{1}, (std::int64_t{3} << 20) / row_bytes, most}) {
+        OperatorCase test_case;
+        test_case.name = "rows_" + std::to_string(rows);
+        for (const HostTensor& input : longest) {
+          test_case.inputs.push_back(FirstRows(input, rows, width));
+        }
+        const auto outputs = device->Run(op, test_case);
+        ASSERT_TRUE(outputs.ok()) << outputs.status();
+        const std::vector<std::byte>& bytes = (*outputs)[0].bytes;
+        ASSERT_GE(bytes.size(), static_cast<std::size_t>(row_bytes));
+        const std::vector<std::byte> first(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(row_bytes));
+        alone = alone.empty() ? first : alone;
+        EXPECT_TRUE(first == alone) << device->name() << ", width " << width << ", " << rows << " rows";
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    , RowOrderTest,
+    ::testing::Values(RowOrder{"rms_norm", 1, DataType::kBf16}, RowOrder{"rms_norm", 1, DataType::kFp32},
+                      RowOrder{"layer_norm", 1, DataType::kFp32}, RowOrder{"add_rms_norm", 2, DataType::kFp32},
+                      RowOrder{"softmax", 1, DataType::kFp32}),
+    [](const auto& suite) { return std::string(suite.param.op) + "_" + NameOf(suite.param.dtype); });
+
+/// What row_group.cuh asks of a tuning, for every length of row.
+TEST(RowTuningTest, HoldsEveryRowInAnOrderThatFollowsFromItsBytes) {
+  for (const RowWork work : {RowWork::kOneSum, RowWork::kTwoInputs, RowWork::kSoftmax, RowWork::kMoments}) {
+    for (std::int64_t row_bytes = 2; row_bytes <= kLongestHeldRow + 4096; row_bytes += row_bytes < 4096 ? 2 : 1022) {
+      for (const bool clusters : {false, true}) {
+        const RowTuning alone = TuneRows(work, row_bytes, 1, true, clusters);
+        for (const bool plain : {false, true}) {
+          for (const std::int64_t rows : {1, 30, 1000, 1000000}) {
+            const RowTuning tuning = TuneRows(work, row_bytes, rows, plain, clusters);
+            SCOPED_TRACE(std::to_string(row_bytes) + " bytes, " + std::to_string(rows) + " rows: " + tuning.ToString());
+            ASSERT_EQ(tuning.method, alone.method);
+            if (tuning.method == RowTuning::Method::kLanes) {
+              ASSERT_EQ(tuning.threads, alone.threads);
+              ASSERT_EQ(tuning.vectors, alone.vectors);
+            }
+            if (tuning.method != RowTuning::Method::kStream) {
+              const std::int64_t of_block = std::int64_t{tuning.threads} * tuning.vectors * 16;
+              ASSERT_GE(of_block * tuning.cluster_blocks, row_bytes);
+              ASSERT_TRUE(tuning.cluster_blocks == 1 || (of_block & (of_block - 1)) == 0);
+            }
+            ASSERT_LE(tuning.threads, kMostThreadsOfRowBlock);
+            ASSERT_LE(tuning.cluster_blocks, clusters ? 16 : 1);
+          }
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace kernelwire::testing
