@@ -19,6 +19,18 @@ namespace kernelwire {
 /// Limits that device code can name.
 template <typename T>
 inline constexpr T kInfinity = std::numeric_limits<T>::infinity();
+
+/// An infinity as an element of a type that has them. That of E5M2 is written by bits, since its conversion saturates.
+template <typename T>
+__device__ __forceinline__ T InfiniteElement(bool negative) {
+  if constexpr (std::is_same_v<T, __nv_fp8_e5m2>) {
+    T infinity;
+    infinity.__x = negative ? 0xFC : 0x7C;
+    return infinity;
+  } else {
+    return Narrow<T>(negative ? -kInfinity<float> : kInfinity<float>);
+  }
+}
 template <typename T>
 inline constexpr T kSmallest = std::numeric_limits<T>::min();
 template <typename T>

@@ -51,7 +51,7 @@ struct LogSumExp {
     if constexpr (std::is_integral_v<T>) {
       return 0;
     } else {
-      return Narrow<T>(-kInfinity<float>);
+      return InfiniteElement<T>(true);
     }
   }
   static __device__ __forceinline__ Total Identity() { return {0.0, -kInfinity<Acc>}; }

@@ -35,7 +35,7 @@ struct Turned {
     } else if constexpr (std::is_same_v<T, __nv_fp8_e4m3>) {  // has no infinities
       return Narrow<T>(smallest ? 448.0F : -448.0F);
     } else {
-      return Narrow<T>(smallest ? kInfinity<float> : -kInfinity<float>);
+      return InfiniteElement<T>(!smallest);
     }
   }
   /// A total below everything, turned already.
