@@ -68,7 +68,7 @@ struct PlanRequest {
 struct OutputPlan {
   bool wanted = false;
   TensorDesc desc;
-  std::size_t bytes = 0;  // at least desc.ByteSize()
+  std::size_t bytes = 0;       // at least desc.ByteSize()
   std::int64_t row_bytes = 0;  // see Plan::input_row_bytes
 };
 

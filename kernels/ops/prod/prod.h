@@ -8,8 +8,8 @@
 
 namespace kernelwire {
 
-/// A product of 64-bit integers: its magnitude, and its sign beside it. Once a magnitude passes 2^63 it stays too large,
-/// but for a factor of 0: so the outcome does not depend on the order of the factors.
+/// A product of 64-bit integers: its magnitude, and its sign beside it. Once a magnitude passes 2^63 it stays too
+/// large, but for a factor of 0: so the outcome does not depend on the order of the factors.
 struct ExactProduct {
   static constexpr std::uint64_t kTooLarge = ~std::uint64_t{0};
   static constexpr std::uint64_t kLargest = std::uint64_t{1} << 63;  // of -2^63
