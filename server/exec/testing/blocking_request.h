@@ -3,6 +3,7 @@
 #define KERNELWIRE_SERVER_EXEC_TESTING_BLOCKING_REQUEST_H_
 
 #include <condition_variable>
+#include <cstdint>
 #include <cstring>
 #include <memory>
 #include <mutex>
@@ -45,9 +46,11 @@ class BlockingRequest final : public Request {
  public:
   using Tensor = KnownAnswer::Tensor;
 
-  /// Requires: the request can be planned; a test that hands over one that cannot ends here.
+  /// `wanted_outputs`: bit i = output i of the spec; none: its defaults. Requires: the request can be planned; a test
+  /// that hands over one that cannot ends here.
   BlockingRequest(const Operator& operation, std::vector<Tensor> inputs,
-                  const std::vector<std::pair<std::string, AttributeValue>>& attributes = {})
+                  const std::vector<std::pair<std::string, AttributeValue>>& attributes = {},
+                  std::uint32_t wanted_outputs = 0)
       : inputs_(std::move(inputs)), attributes_(Attributes::Parse(operation.spec.attributes, attributes).value()) {
     op = &operation;
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
@@ -57,6 +60,7 @@ class BlockingRequest final : public Request {
       }
     }
     plan_request.attributes = &attributes_;
+    plan_request.wanted_outputs = wanted_outputs;
     plan = PlanRequestFor(operation, plan_request).value();
   }
 
