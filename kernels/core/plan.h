@@ -82,7 +82,8 @@ struct Plan {
   std::size_t workspace_bytes = 0;                  // scratch of this request, on the device; a multiple of 256
   /// Bytes of an input that belong to one of `rows`, where a request may be cut between rows and its parts computed by
   /// launches of their own: rows [r, s) take bytes [r, s) * row_bytes of such a tensor. 0: every part needs all of it
-  /// (a weight). A request can be cut when every wanted output has row_bytes; its parts share its key and extents.
+  /// (a weight). A request can be cut when every wanted output has row_bytes; its parts share its key and extents. An
+  /// operator's `finish` is not called for a cut request: who needs it leaves row_bytes 0.
   std::array<std::int64_t, kMaxInputs> input_row_bytes{};
   std::int64_t work_bytes = 0;  // estimate of bytes touched: decides inline or worker, and the retry hint
 
