@@ -2,6 +2,7 @@
 // that requests meet in batches.
 #include <atomic>
 #include <iostream>
+#include <memory>
 #include <random>
 #include <thread>
 #include <vector>
@@ -18,16 +19,21 @@ struct WireCase {
   const Operator* op;
   const OperatorCase* test_case;
   Form form;
-  std::vector<ExpectedOutput> expected;
+  std::shared_ptr<const std::vector<ExpectedOutput>> expected;  // one for all forms of a case
 };
 
-std::vector<WireCase> AllWireCases() {
+// Every case in every form that can carry it; in the first such form only, if `one_form`.
+std::vector<WireCase> WireCases(bool one_form) {
   std::vector<WireCase> all;
   for (const OperatorCases& cases : AllOperatorCases()) {
     for (const OperatorCase& one : cases.cases) {
+      const auto expected = std::make_shared<const std::vector<ExpectedOutput>>(cases.oracle(one));
       for (const Form form : {Form::kRaw, Form::kTyped, Form::kMixed}) {
         if (CanTravel(one, form)) {
-          all.push_back({FindOperator(cases.name), &one, form, cases.oracle(one)});
+          all.push_back({FindOperator(cases.name), &one, form, expected});
+          if (one_form) {
+            break;
+          }
         }
       }
     }
@@ -36,23 +42,20 @@ std::vector<WireCase> AllWireCases() {
 }
 
 TEST(Operators, AgreeWithTheOracleInEveryFormFromManyClients) {
-  constexpr int kClients = 4;
+  constexpr unsigned kClients = 4;
   constexpr unsigned kSeed = 20;
   std::cout << "seed " << kSeed << "\n";
   const auto server = InProcessServer::Start();
-  const std::vector<WireCase> all = AllWireCases();
+  std::vector<WireCase> all = WireCases(/*one_form=*/false);
   ASSERT_GT(all.size(), 100u);
+  std::shuffle(all.begin(), all.end(), std::mt19937(kSeed));
   std::atomic<std::size_t> answered{0};
   std::vector<std::thread> clients;
   for (unsigned client = 0; client < kClients; ++client) {
     clients.emplace_back([&, client] {
-      std::vector<const WireCase*> mine;
-      for (const WireCase& one : all) {
-        mine.push_back(&one);
-      }
-      std::shuffle(mine.begin(), mine.end(), std::mt19937(kSeed + client));
       const auto stub = Connect(server->address());
-      for (const WireCase* one : mine) {
+      for (std::size_t i = client; i < all.size(); i += kClients) {
+        const WireCase* one = &all[i];
         inference::ModelInferResponse reply;
         const auto context = Deadline();
         const grpc::Status status =
@@ -61,7 +64,7 @@ TEST(Operators, AgreeWithTheOracleInEveryFormFromManyClients) {
         EXPECT_EQ(reply.id(), one->test_case->name);
         EXPECT_EQ(reply.model_name(), one->op->spec.name);
         EXPECT_EQ(reply.model_version(), "1");
-        EXPECT_EQ(DisagreementOf(one->expected, FromWire(one->op->spec, reply)), "")
+        EXPECT_EQ(DisagreementOf(*one->expected, FromWire(one->op->spec, reply)), "")
             << one->op->spec.name << " " << one->test_case->name << " " << NameOf(one->form);
         ++answered;
       }
@@ -70,16 +73,16 @@ TEST(Operators, AgreeWithTheOracleInEveryFormFromManyClients) {
   for (std::thread& client : clients) {
     client.join();
   }
-  EXPECT_EQ(answered, kClients * all.size());
-  std::cout << answered << " requests of " << all.size() << " kinds\n";
+  EXPECT_EQ(answered, all.size());
+  std::cout << answered << " requests\n";
 }
 
 TEST(Operators, AnswerInAStreamInAnyOrderWithTheirIds) {
+  const std::vector<WireCase> all = WireCases(/*one_form=*/true);
   const auto server = InProcessServer::Start();
   const auto stub = Connect(server->address());
   const auto context = Deadline();
   const auto stream = stub->ModelStreamInfer(context.get());
-  const std::vector<WireCase> all = AllWireCases();
   std::thread writer([&] {
     for (std::size_t i = 0; i < all.size(); ++i) {
       auto request = ToWire(all[i].op->spec, *all[i].test_case, all[i].form);
@@ -96,7 +99,7 @@ TEST(Operators, AnswerInAStreamInAnyOrderWithTheirIds) {
     ASSERT_LT(i, all.size());
     EXPECT_FALSE(seen[i]);
     seen[i] = true;
-    EXPECT_EQ(DisagreementOf(all[i].expected, FromWire(all[i].op->spec, reply.infer_response())), "")
+    EXPECT_EQ(DisagreementOf(*all[i].expected, FromWire(all[i].op->spec, reply.infer_response())), "")
         << all[i].test_case->name;
   }
   writer.join();
