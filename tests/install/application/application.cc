@@ -19,10 +19,16 @@ int main() {
   const std::vector<float> x = {1, 2, 3, 4};
   const client::Status status = client::Softmax(nobody, client::View(x, {2, 2}), {}, 10s).status();
   std::cout << "softmax: " << status.ToString() << '\n';
+  client::DetectionInputs inputs;
+  inputs.predictions = client::View(x, {1, 4});
+  const client::Status detection = client::DetectionPostprocess(nobody, inputs, {}, 10s).status();
+  std::cout << "detection_postprocess: " << detection.ToString() << '\n';
   const client::Status listing = nobody.RepositoryIndex(10s).status();
   std::cout << "index: " << listing.ToString() << '\n';
   client::Pipeline pipeline(nobody);
-  const bool unavailable =
-      status.code() == client::StatusCode::kUnavailable && listing.code() == client::StatusCode::kUnavailable;
+  bool unavailable = true;
+  for (const client::Status& one : {status, detection, listing}) {
+    unavailable = unavailable && one.code() == client::StatusCode::kUnavailable;
+  }
   return unavailable && !pipeline.Next(0ns).has_value() ? 0 : 1;
 }
