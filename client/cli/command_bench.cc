@@ -1,19 +1,17 @@
 // kernelwire bench: calls/s, bytes/s and latencies of one operator under load.
 #include <iostream>
 #include <optional>
-#include <random>
 #include <utility>
 #include <vector>
 
+#include "client/cli/bench_input.h"
 #include "client/cli/bench_report.h"
 #include "client/cli/command.h"
 #include "client/cli/file.h"
 #include "client/cli/load.h"
 #include "client/cli/parameter_text.h"
 #include "client/cli/progress_bar.h"
-#include "client/cli/random_tensor.h"
 #include "kernelwire/pipeline.h"
-#include "open_inference.pb.h"
 
 namespace kernelwire::cli {
 namespace {
@@ -21,65 +19,6 @@ namespace {
 using client::Result;
 using client::Status;
 using client::StatusCode;
-
-const char kInferMethod[] = "/inference.GRPCInferenceService/ModelInfer";
-
-// The names of the inputs that the operator cannot do without.
-Result<std::vector<std::string>> RequiredInputs(const client::Client& client, const Arguments& arguments) {
-  if (arguments.Text("method") != kInferMethod) {
-    return std::vector<std::string>{"x"};  // something that only takes bytes has no inputs to ask for
-  }
-  const auto config = client.ModelConfig(arguments.operands()[0], TimeoutOf(arguments));
-  if (!config.ok()) {
-    return config.status();
-  }
-  std::vector<std::string> names;
-  for (const auto& input : config->config().input()) {
-    if (!input.optional()) {
-      names.push_back(input.name());
-    }
-  }
-  return names;
-}
-
-// From --input where given; otherwise the required inputs, all of --dtype and --shape, save that `scores` has one
-// element for each of `boxes`.
-Result<std::vector<InputPlan>> PlanInputs(const client::Client& client, const Arguments& arguments) {
-  std::vector<InputPlan> plans;
-  for (const std::string& text : arguments.All("input")) {
-    const Result<InputPlan> plan = ParseInputPlan(text);
-    if (!plan.ok()) {
-      return Status(plan.status().code(), "--input: " + plan.status().message());
-    }
-    plans.push_back(*plan);
-  }
-  if (!plans.empty()) {
-    return plans;
-  }
-  const auto dtype = client::DataTypeFromName(arguments.Text("dtype"));
-  if (!dtype.has_value()) {
-    return Status(StatusCode::kInvalidArgument,
-                  "--dtype: expected a type such as FP32 or BF16, got '" + arguments.Text("dtype") + "'");
-  }
-  const Result<std::vector<std::string>> names = RequiredInputs(client, arguments);
-  if (!names.ok()) {
-    return names.status();
-  }
-  const bool detections = !names->empty() && names->front() == "boxes";
-  const auto shape = ParseShapeText(arguments.Has("shape") ? arguments.Text("shape")
-                                    : detections           ? "1000,4"
-                                                           : "8,1024");
-  if (!shape.ok()) {
-    return Status(shape.status().code(), "--shape: " + shape.status().message());
-  }
-  for (const std::string& name : *names) {
-    plans.push_back({name, *dtype, *shape});
-    if (detections && name == "scores" && !shape->empty()) {
-      plans.back().shape.pop_back();
-    }
-  }
-  return plans;
-}
 
 Result<LoadPlan> PlanLoad(const Arguments& arguments) {
   LoadPlan plan;
@@ -110,18 +49,14 @@ Result<LoadPlan> PlanLoad(const Arguments& arguments) {
   return plan;
 }
 
-Result<client::EncodedRequest> MakeRequest(const Arguments& arguments, const std::vector<InputPlan>& plans) {
-  std::mt19937_64 random(static_cast<std::uint64_t>(arguments.Integer("seed")));
+Result<client::EncodedRequest> MakeRequest(const Arguments& arguments, const std::vector<NamedArray>& inputs) {
   client::InferRequest request;
   request.model = arguments.operands()[0];
   if (Status status = AddAttributes(arguments, &request); !status.ok()) {
     return status;
   }
-  std::vector<Array> arrays;
-  arrays.reserve(plans.size());
-  for (const InputPlan& plan : plans) {
-    const Array& array = arrays.emplace_back(RandomTensor(plan, random));
-    request.inputs.push_back({plan.name, {array.dtype, array.shape, array.bytes.data(), array.bytes.size(), {}}});
+  for (const auto& [name, array] : inputs) {
+    request.inputs.push_back({name, {array.dtype, array.shape, array.bytes.data(), array.bytes.size(), {}}});
   }
   return client::EncodedRequest::From(request);
 }
@@ -146,7 +81,7 @@ int Run(const Arguments& arguments) {
     return FailUsage(plan.status().message());
   }
   const client::Client client = ConnectTo(arguments, static_cast<int>(arguments.Integer("connections")));
-  const auto inputs = PlanInputs(client, arguments);
+  const auto inputs = BenchInputs(client, arguments);
   if (!inputs.ok()) {
     return Fail(inputs.status());
   }
@@ -157,8 +92,11 @@ int Run(const Arguments& arguments) {
   if (Status status = TryOnce(client, *request, *plan); !status.ok()) {
     return Fail(status);
   }
-  const BenchSubject subject{arguments.operands()[0], arguments.Text("address"), arguments.Integer("connections"),
-                             *inputs, request->byte_size()};
+  BenchSubject subject{
+      arguments.operands()[0], arguments.Text("address"), arguments.Integer("connections"), {}, request->byte_size()};
+  for (const auto& [name, array] : *inputs) {
+    subject.inputs.push_back({name, array.dtype, array.shape});
+  }
   std::cout << HeadlineText(subject, *plan) << std::flush;
   std::optional<ProgressBar> bar(std::in_place);
   const LoadResult result =
@@ -174,10 +112,8 @@ int Run(const Arguments& arguments) {
 }
 
 std::vector<Option> Options() {
-  return {
-      {"shape", OptionKind::kText, "SHAPE", "Of the inputs: 64,4096. For nms of the boxes. Default: 8,1024; 1000,4."},
-      {"dtype", OptionKind::kText, "TYPE", "Of the inputs.", "FP32"},
-      {"input", OptionKind::kText, "NAME=TYPE:SHAPE", "Gives the inputs one by one instead.", "", true},
+  std::vector<Option> options = BenchInputOptions();
+  const std::vector<Option> others = {
       AttributeOption(),
       {"outstanding", OptionKind::kInteger, "N",
        "Calls under way, of all threads; with --rate, at most. Default: 1 a thread; 4096."},
@@ -187,9 +123,10 @@ std::vector<Option> Options() {
       {"duration", OptionKind::kDuration, "TIME", "How long to measure.", "5s"},
       {"requests", OptionKind::kInteger, "N", "How many calls to measure, instead of a time."},
       {"warm_up", OptionKind::kDuration, "TIME", "How long to call before that, uncounted.", "500ms"},
-      {"seed", OptionKind::kInteger, "N", "Of the random data and the arrivals.", "1"},
       {"json", OptionKind::kText, "FILE", "Writes the results as JSON."},
       {"method", OptionKind::kText, "METHOD", "Sends the same bytes to another method.", kInferMethod}};
+  options.insert(options.end(), others.begin(), others.end());
+  return options;
 }
 
 }  // namespace
@@ -199,8 +136,10 @@ Command BenchCommand() {
       "bench",
       "OPERATOR",
       "measures an operator under load",
-      "Sends one request of random data again and again, checks the status of every call, and prints calls/s, bytes/s\n"
-      "each way and the distribution of latencies. Nothing is retried. The exit status is 1 if any call failed.\n"
+      "Sends one request again and again, checks the status of every call, and prints calls/s, bytes/s each way and\n"
+      "the distribution of latencies. Nothing is retried. The exit status is 1 if any call failed.\n"
+      "\n"
+      "The inputs are random, or come from NumPy's .npy files: --input x=a.npy, or x=a.npy:BF16 to convert f4 first.\n"
       "\n"
       "Closed loop (the default): --outstanding calls are always under way. With 1, the latency of a lone caller;\n"
       "with many, the most that the server can do.\n"
@@ -214,6 +153,7 @@ Command BenchCommand() {
       "  kernelwire bench softmax --shape 8,1024\n"
       "  kernelwire bench rms_norm --shape 64,4096 --dtype BF16 --outstanding 64 --connections 2 --threads 2\n"
       "  kernelwire bench nms --shape 8400,4 --attribute iou_threshold=0.7 --rate 500 --duration 30s\n"
+      "  kernelwire bench detection_postprocess --input predictions=head.npy --attribute layout=yolov8\n"
       "  kernelwire bench echo --address localhost:9000 --method /kernelwire.bench.Echo/Echo --shape 256\n",
       Options(),
       Run};

@@ -18,18 +18,6 @@ using client::StatusCode;
 
 constexpr std::size_t kPreviewElements = 8;
 
-// "x=a.npy" or "x=a.npy:BF16".
-client::Result<Array> LoadInput(const std::string& path_and_type) {
-  const std::size_t colon = path_and_type.rfind(':');
-  if (colon != std::string::npos) {
-    if (const auto dtype = client::DataTypeFromName(path_and_type.substr(colon + 1))) {
-      client::Result<Array> array = ReadNpy(path_and_type.substr(0, colon));
-      return array.ok() ? ConvertTo(*dtype, *std::move(array)) : array;
-    }
-  }
-  return ReadNpy(path_and_type);
-}
-
 // Fills the request's inputs; `arrays` holds their memory.
 Status AddInputs(const Arguments& arguments, std::vector<Array>* arrays, client::InferRequest* request) {
   const std::vector<std::string> texts = arguments.All("input");
@@ -39,7 +27,7 @@ Status AddInputs(const Arguments& arguments, std::vector<Array>* arrays, client:
     if (!named.has_value()) {
       return Status(StatusCode::kInvalidArgument, "--input: expected NAME=FILE, got '" + text + "'");
     }
-    client::Result<Array> loaded = LoadInput(named->second);
+    client::Result<Array> loaded = ReadNpyAs(named->second);
     if (!loaded.ok()) {
       return Status(loaded.status().code(), "--input " + named->first + ": " + loaded.status().message());
     }

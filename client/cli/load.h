@@ -20,6 +20,9 @@
 
 namespace kernelwire::cli {
 
+/// What a server of the Open Inference Protocol is measured with.
+inline constexpr char kInferMethod[] = "/inference.GRPCInferenceService/ModelInfer";
+
 struct LoadPlan {
   std::string method;                    // "/package.Service/Method"
   std::int64_t threads = 1;              // each with its share of what follows

@@ -31,7 +31,7 @@ client::EncodedRequest Request() {
 
 LoadPlan PlanOf(std::int64_t requests) {
   LoadPlan plan;
-  plan.method = "/inference.GRPCInferenceService/ModelInfer";
+  plan.method = kInferMethod;
   plan.requests = requests;
   plan.warm_up = 0ns;
   plan.timeout = 60s;

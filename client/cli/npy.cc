@@ -194,6 +194,17 @@ Result<Array> ReadNpy(const std::string& path) {
   return array.ok() ? std::move(array) : Malformed(path + ": " + array.status().message());
 }
 
+Result<Array> ReadNpyAs(const std::string& path_and_type) {
+  const std::size_t colon = path_and_type.rfind(':');
+  const auto dtype =
+      colon == std::string::npos ? std::nullopt : client::DataTypeFromName(path_and_type.substr(colon + 1));
+  if (!dtype.has_value()) {
+    return ReadNpy(path_and_type);
+  }
+  Result<Array> array = ReadNpy(path_and_type.substr(0, colon));
+  return array.ok() ? ConvertTo(*dtype, *std::move(array)) : array;
+}
+
 Status WriteNpy(const std::string& path, const Array& array) { return WriteFile(path, FormatNpy(array)); }
 
 Result<Array> ConvertTo(DataType dtype, Array array) {

@@ -29,6 +29,8 @@ std::string FormatNpy(const Array& array);
 
 /// The same for files by name; the message begins with it. Errors: also NOT_FOUND and UNKNOWN from the file system.
 client::Result<Array> ReadNpy(const std::string& path);
+/// "a.npy", or "a.npy:BF16" to convert what was read. Errors: also those of ConvertTo.
+client::Result<Array> ReadNpyAs(const std::string& path_and_type);
 client::Status WriteNpy(const std::string& path, const Array& array);
 
 /// Converts FP32 to FP16 or BF16, rounded to nearest even. Same type: nothing to do. Errors: INVALID_ARGUMENT for
