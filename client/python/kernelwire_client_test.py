@@ -9,7 +9,7 @@ from unittest import mock
 import numpy
 from tritonclient.grpc import service_pb2
 
-from kernelwire_client import KernelwireClient
+from kernelwire_client import Detections, KernelwireClient
 
 
 class FakeResult:
@@ -52,6 +52,53 @@ class KernelwireClientTest(unittest.TestCase):
         self.assertEqual(tensors, {"x": ("FP16", [2, 3])})
         self.assertIsNone(options["parameters"])
 
+    def test_attributes_of_numpy_and_of_sequences(self):
+        self.infer.return_value = FakeResult(y=self.x)
+        attributes = {"axes": (0, numpy.int64(-1)), "clip": numpy.array([0, 0.5]), "epsilon": numpy.float32(0.25),
+                      "keepdims": numpy.bool_(True), "letterbox": [1e-7, 2]}
+        self.client.infer("anything", {"x": self.x}, attributes)
+        parameters = self.sent()[2]["parameters"]
+        self.assertEqual(parameters, {"axes": "0,-1", "clip": "0.0,0.5", "epsilon": 0.25, "keepdims": True,
+                                      "letterbox": "1e-07,2"})
+        self.assertEqual([type(value) for value in parameters.values()], [str, str, float, bool, str])
+
+    def test_layer_norm_with_and_without_statistics(self):
+        mean, deviation = numpy.zeros((2, 1)), numpy.ones((2, 1))
+        self.infer.return_value = FakeResult(mean=mean, y=self.x, inv_std_dev=deviation)
+        self.assertIs(self.client.layer_norm(self.x, bias=self.x[0], axis=1), self.x)
+        operator, tensors, options = self.sent()
+        self.assertEqual(operator, "layer_norm")
+        self.assertEqual(list(tensors), ["x", "bias"])
+        self.assertEqual([output.name() for output in options["outputs"]], ["y"])
+        y, m, d = self.client.layer_norm(self.x, self.x[0], statistics=True)
+        self.assertTrue(y is self.x and m is mean and d is deviation)
+        self.assertEqual([output.name() for output in self.sent()[2]["outputs"]], ["y", "mean", "inv_std_dev"])
+
+    def test_add_rms_norm(self):
+        self.infer.return_value = FakeResult(residual=-self.x, y=self.x)
+        y, residual = self.client.add_rms_norm(self.x, self.x)
+        self.assertIs(y, self.x)
+        self.assertEqual(residual[1, 2], -5)
+        self.assertEqual(list(self.sent()[1]), ["a", "b"])
+
+    def test_reductions(self):
+        self.infer.return_value = FakeResult(y=self.x)
+        for name in ("sum", "prod", "mean", "max", "min", "argmax", "argmin", "logsumexp", "l2_norm"):
+            for axes, parameters in ((None, {"keepdims": True}), (-1, {"axes": -1, "keepdims": True}),
+                                     ([0, 1], {"axes": "0,1", "keepdims": True})):
+                with self.subTest(operator=name, axes=axes):
+                    self.assertIs(getattr(self.client, name)(self.x, axes, keepdims=True), self.x)
+                    operator, tensors, options = self.sent()
+                    self.assertEqual((operator, list(tensors)), (name, ["x"]))
+                    self.assertEqual(options["parameters"], parameters)
+
+    def test_dot_and_log_softmax(self):
+        self.infer.return_value = FakeResult(y=self.x)
+        self.assertIs(self.client.dot(self.x, self.x, accumulator="FP64"), self.x)
+        self.assertEqual((self.sent()[0], list(self.sent()[1])), ("dot", ["a", "b"]))
+        self.assertIs(self.client.log_softmax(self.x), self.x)
+        self.assertEqual(self.sent()[0], "log_softmax")
+
     def test_nms(self):
         keep, scores = numpy.array([1, 0]), numpy.array([0.9, 0.5])
         self.infer.return_value = FakeResult(indices=keep, count=numpy.array([2]), scores=scores)
@@ -62,6 +109,31 @@ class KernelwireClientTest(unittest.TestCase):
         operator, tensors, _ = self.sent()
         self.assertEqual(operator, "nms")
         self.assertEqual(tensors["classes"], ("INT64", [2]))
+
+    def test_detections_are_cut_to_their_number(self):
+        reply = {"num_detections": numpy.array([[2], [1]]), "boxes": numpy.arange(16.0).reshape(2, 2, 4),
+                 "scores": numpy.array([[0.9, 0.5], [0.7, 0]]), "classes": numpy.array([[3, 1], [2, -1]]),
+                 "indices": numpy.array([[40, 7], [11, -1]])}
+        self.infer.return_value = FakeResult(**reply)
+        head = numpy.zeros((2, 84, 100), numpy.float16)
+        first, second = self.client.detection_postprocess(head, layout="yolov8", classes=[0, 2], letterbox=(0.5, 0, 80))
+        self.assertIsInstance(first, Detections)
+        self.assertEqual(first.boxes.shape, (2, 4))
+        self.assertEqual(first.indices.tolist(), [40, 7])
+        self.assertEqual(second.boxes.tolist(), [[8, 9, 10, 11]])
+        self.assertEqual((second.scores.tolist(), second.classes.tolist()), ([0.7], [2]))
+        operator, tensors, options = self.sent()
+        self.assertEqual((operator, tensors), ("detection_postprocess", {"predictions": ("FP16", [2, 84, 100])}))
+        self.assertEqual(options["parameters"], {"layout": "yolov8", "classes": "0,2", "letterbox": "0.5,0,80"})
+
+    def test_detections_without_images_are_of_one(self):
+        self.infer.return_value = FakeResult(
+            num_detections=numpy.array([1]), boxes=numpy.ones((2, 4)), scores=numpy.ones(2), classes=numpy.ones(2),
+            indices=numpy.array([5, -1]))
+        boxes = numpy.zeros((9, 4), numpy.float32)
+        found = self.client.detection_postprocess(boxes=boxes, scores=boxes, anchors=boxes)
+        self.assertEqual([image.indices.tolist() for image in found], [[5]])
+        self.assertEqual(list(self.sent()[1]), ["boxes", "scores", "anchors"])
 
     def test_listed_outputs(self):
         self.infer.return_value = FakeResult(count=numpy.array([2]))

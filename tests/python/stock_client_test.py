@@ -96,6 +96,27 @@ class StockClient(unittest.TestCase):
         self.assertEqual(result.as_numpy("count").tolist(), [554])
         numpy.testing.assert_array_equal(numpy.sort(kept), numpy.sort(numpy.array(sample["keep"])))
 
+    def test_detections_of_predictions(self):
+        """Two images of YOLO's layout; the third box of the first image is below the threshold."""
+        head = numpy.zeros((2, 6, 3), dtype=numpy.float16)
+        head[:, :4] = [[5, 6, 45], [5, 6, 45], [10, 10, 10], [10, 10, 10]]
+        head[0, 4], head[1, 5] = [0.75, 0.5, 0.25], [0.5, 0.875, 0.5]
+        result = self.client.infer("detection_postprocess", [tensor("predictions", head)],
+                                   parameters={"layout": "yolov8", "letterbox": "2,0,1", "max_output": 4})
+        self.assertEqual(result.as_numpy("num_detections").tolist(), [[1], [2]])
+        self.assertEqual(result.as_numpy("boxes")[0].tolist(), [[0, -0.5, 5, 4.5]] + 3 * [[0] * 4])
+        self.assertEqual(result.as_numpy("scores").tolist(), [[0.75, 0, 0, 0], [0.875, 0.5, 0, 0]])
+        self.assertEqual(result.as_numpy("classes").tolist(), [[0, -1, -1, -1], [1, 1, -1, -1]])
+        self.assertEqual(result.as_numpy("indices").tolist(), [[0, -1, -1, -1], [1, 2, -1, -1]])
+
+    def test_reductions_and_statistics(self):
+        x = self.rows(3, 4, 5)
+        result = self.client.infer("sum", [tensor("x", x)],
+                                   parameters={"axes": "0,-1", "keepdims": True, "output_type": "FP64"})
+        numpy.testing.assert_allclose(result.as_numpy("y"), x.astype(numpy.float64).sum((0, 2), keepdims=True), atol=1e-5)
+        result = self.client.infer("layer_norm", [tensor("x", x)], outputs=[triton.InferRequestedOutput("mean")])
+        numpy.testing.assert_allclose(result.as_numpy("mean"), x.mean(-1, keepdims=True), atol=1e-6)
+
     def test_infer_async(self):
         answers = queue.Queue()
         inputs = [self.rows(1, 10 + i) for i in range(20)]
