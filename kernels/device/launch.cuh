@@ -18,6 +18,18 @@ struct LaunchShape {
   unsigned cluster_blocks = 1;   // blocks per cluster; divides `blocks`; at most 16
 };
 
+/// Whether the current device has clusters. GPUs of unlike architecture in one process are refused, so one answer
+/// serves all.
+inline bool DeviceHasClusters() {
+  static const bool has = [] {
+    int device = 0;
+    int major = 0;
+    return cudaGetDevice(&device) == cudaSuccess &&
+           cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess && major >= 9;
+  }();
+  return has;
+}
+
 /// CUDA's form of a shape.
 class LaunchConfig {
  public:

@@ -128,57 +128,40 @@ __device__ __forceinline__ Granule Pack(const Acc (&values)[kElementsOfGranule<T
   return granule;
 }
 
-/// Bytes [4 * kWord + offset % 4, ...) of `low` followed by `high`.
-template <int kStep, int kWord>
-__device__ __forceinline__ Granule BytesFromWord(const Granule& low, const Granule& high, unsigned offset) {
-  unsigned words[5];
+/// A number of words that is known when a kernel is compiled, or -1 for one that is not.
+template <int kWords>
+struct OffsetWords {
+  static constexpr int kValue = kWords;
+};
+
+/// Bytes [offset, offset + 16) of `low` followed by `high`. Requires: 0 <= offset < 16, a multiple of kStep;
+/// kWords = offset / 4, or -1.
+template <int kStep, int kWords>
+__device__ __forceinline__ Granule BytesFrom(const Granule& low, const Granule& high, unsigned offset) {
+  unsigned words[8];
 #pragma unroll
-  for (int i = 0; i < 5; ++i) {
-    words[i] = kWord + i < 4 ? low.words[(kWord + i) % 4] : high.words[(kWord + i) % 4];
+  for (int i = 0; i < 8; ++i) {
+    words[i] = i < 4 ? low.words[i % 4] : high.words[i % 4];
   }
+  if constexpr (kWords < 0) {
+#pragma unroll
+    for (int i = 0; i < 6; ++i) {
+      words[i] = offset >= 8 ? words[i + 2] : words[i];
+    }
+#pragma unroll
+    for (int i = 0; i < 5; ++i) {
+      words[i] = offset % 8 >= 4 ? words[i + 1] : words[i];
+    }
+  }
+  constexpr int kFirst = kWords < 0 ? 0 : kWords;
   Granule result;
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
-    result.words[i] = kStep % 4 == 0 ? words[i] : __funnelshift_r(words[i], words[i + 1], offset % 4 * 8);
+    const unsigned word = words[kFirst + i];
+    const unsigned next = words[(kFirst + i + 1) % 8];
+    result.words[i] = kStep % 4 == 0 ? word : __funnelshift_r(word, next, offset % 4 * 8);
   }
   return result;
-}
-
-/// Bytes [offset, offset + 16) of `low` followed by `high`. Requires: 0 <= offset < 16, a multiple of kStep. The offset
-/// is one for a whole row, so the cases are branches that a warp takes together.
-template <int kStep>
-__device__ __forceinline__ Granule BytesFrom(const Granule& low, const Granule& high, unsigned offset) {
-  switch (offset / 4) {
-    case 0:
-      return BytesFromWord<kStep, 0>(low, high, offset);
-    case 1:
-      return BytesFromWord<kStep, 1>(low, high, offset);
-    case 2:
-      return BytesFromWord<kStep, 2>(low, high, offset);
-    default:
-      return BytesFromWord<kStep, 3>(low, high, offset);
-  }
-}
-
-/// `granule` with `fill` in place of all elements but [first, end).
-template <typename T>
-__device__ __forceinline__ Granule KeepElements(const Granule& granule, int first, int end, T fill) {
-  const Granule filled = FilledGranule(fill);
-  Granule kept;
-#pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    unsigned mask = 0;
-    constexpr int kOfWord = sizeof(T) < 4 ? 4 / static_cast<int>(sizeof(T)) : 1;
-#pragma unroll
-    for (int j = 0; j < kOfWord; ++j) {
-      const int element = i * 4 / static_cast<int>(sizeof(T)) + j;
-      const unsigned bits =
-          sizeof(T) < 4 ? ((1U << (8 * sizeof(T) % 32)) - 1U) << (8 * sizeof(T) * j % 32) : 0xFFFFFFFFU;
-      mask |= element >= first && element < end ? bits : 0U;
-    }
-    kept.words[i] = (granule.words[i] & mask) | (filled.words[i] & ~mask);
-  }
-  return kept;
 }
 
 /// Elements [first, end) of the granule's worth at `from`, the others `fill`; and back. Reads and writes nothing else.

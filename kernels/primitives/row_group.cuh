@@ -17,6 +17,7 @@
 
 #include "kernels/primitives/cluster_exchange.cuh"
 #include "kernels/primitives/row_reduce.cuh"
+#include "kernels/primitives/row_tuning.h"
 
 namespace kernelwire {
 
@@ -31,6 +32,7 @@ template <int kLanesOfRow>
 struct LaneGroup {
   static_assert(kLanesOfRow >= 2 && kLanesOfRow <= 32 && (kLanesOfRow & (kLanesOfRow - 1)) == 0);
   static constexpr int kLanes = kLanesOfRow;  // neighbours in rank that can shuffle: `members`
+  static constexpr int kMostThreads = 128;    // of a block
 
   __device__ __forceinline__ int rank() const { return static_cast<int>(threadIdx.x) % kLanes; }
   __device__ __forceinline__ int size() const { return kLanes; }
@@ -43,11 +45,12 @@ struct LaneGroup {
 };
 
 /// A block, or a cluster of `cluster_blocks` blocks. Every thread of them constructs one, before it waits for memory,
-/// and all reduce the same number of times. Requires: whole warps, at most 1024 threads a block; where blocks share a
+/// and all reduce the same number of times. Requires: whole warps, at most kMostThreads a block; where blocks share a
 /// row, the stretches of a block are a power of two.
 class BlockGroup {
  public:
   static constexpr int kLanes = 32;
+  static constexpr int kMostThreads = kMostThreadsOfRowBlock;
 
   __device__ __forceinline__ explicit BlockGroup(int cluster_blocks)
       : cluster_blocks_(cluster_blocks), exchange_(cluster_blocks) {}
@@ -102,6 +105,12 @@ class BlockGroup {
   unsigned turn_ = 0;
   ClusterExchange exchange_;
 };
+
+/// The sum of all parts of a row.
+template <typename Group, typename Acc, int kStretches>
+__device__ __forceinline__ Acc RowSum(Group& group, const RowParts<Acc, kStretches>& parts) {
+  return group.Reduce(parts, Acc{0}, [](Acc a, Acc b) { return a + b; });
+}
 
 }  // namespace kernelwire
 

@@ -23,7 +23,7 @@ struct RowGrid;
 
 template <int kLanes>
 struct RowGrid<LaneGroup<kLanes>> {
-  static constexpr int kBlockThreads = 128;
+  static constexpr int kBlockThreads = LaneGroup<kLanes>::kMostThreads;
   static constexpr int kRowsOfBlock = kBlockThreads / kLanes;
 
   static __device__ __forceinline__ LaneGroup<kLanes> GroupOf(int /*cluster_blocks*/) { return {}; }
@@ -37,7 +37,7 @@ struct RowGrid<LaneGroup<kLanes>> {
 
 template <>
 struct RowGrid<BlockGroup> {
-  static constexpr int kBlockThreads = kMostThreadsOfRowBlock;
+  static constexpr int kBlockThreads = BlockGroup::kMostThreads;
   static constexpr int kRowsOfBlock = 1;
 
   static __device__ __forceinline__ BlockGroup GroupOf(int cluster_blocks) { return BlockGroup(cluster_blocks); }
@@ -154,11 +154,14 @@ struct RowShape {
   static constexpr int kVectors = kVectorsOfThread;
   static constexpr bool kLooksAhead = kAhead;
 
-  // For __launch_bounds__: as many registers as let enough of the largest blocks run at a time.
+  // For __launch_bounds__: as many registers as let enough of the largest blocks run at a time. Rows that are not plain
+  // want more, so their blocks are smaller (TuneRows).
   static constexpr bool kOfBlocks = std::is_same_v<GroupType, BlockGroup>;
-  static constexpr int kBlockThreads = kOfBlocks && kVectors > 4 && !kAhead ? 256 : RowGrid<GroupType>::kBlockThreads;
+  static constexpr int BlockThreads(bool plain) {
+    return kOfBlocks && !kAhead && (kVectors > 4 || !plain) ? 256 : RowGrid<GroupType>::kBlockThreads;
+  }
   static constexpr int ResidentBlocks(bool plain) {
-    return !kOfBlocks ? (plain ? 7 : 6) : kAhead || !plain ? 1 : kVectors > 4 ? 3 : 2;
+    return !kOfBlocks ? (plain ? 7 : 6) : kAhead ? 1 : kVectors == 4 ? (plain ? 2 : 3) : (plain ? 3 : 2);
   }
 };
 
@@ -183,16 +186,27 @@ cudaError_t WithRowShape(const RowTuning& tuning, F&& f) {
   }
 }
 
-/// Whether the current device has clusters. GPUs of unlike architecture in one process are refused, so one answer
-/// serves all.
-inline bool DeviceHasClusters() {
-  static const bool has = [] {
-    int device = 0;
-    int major = 0;
-    return cudaGetDevice(&device) == cudaSuccess &&
-           cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess && major >= 9;
-  }();
-  return has;
+/// Launches rows of type T, with results of type `y_type`, by the tuning that fits them. `Kernels` names an operator's
+/// two: kHeld<Shape, plain> for rows that registers hold, with results of type T, and kStreamed<Out> for all others.
+/// `plain`: see RowVectors. Sets arguments.tuning.
+template <typename T, typename Kernels, typename Arguments>
+cudaError_t LaunchRowsOf(RowWork work, DataType y_type, bool plain, std::int64_t rows, Arguments arguments,
+                         cudaStream_t stream) {
+  const std::int64_t row_bytes = arguments.width * static_cast<std::int64_t>(sizeof(T));
+  arguments.tuning = TuneRows(work, row_bytes, rows, plain, DeviceHasClusters());
+  if (y_type == kDataTypeOf<T> && arguments.width > 0 && arguments.tuning.method != RowTuning::Method::kStream) {
+    return WithRowShape(arguments.tuning, [&](auto shape) {
+      using Shape = decltype(shape);
+      using Group = typename Shape::Group;
+      return plain ? LaunchRows<Group, Kernels::template kHeld<Shape, true>>(arguments, rows, stream)
+                   : LaunchRows<Group, Kernels::template kHeld<Shape, false>>(arguments, rows, stream);
+    });
+  }
+  arguments.tuning = StreamRows(row_bytes, DeviceHasClusters());
+  return WithFloatType(y_type, [&](auto tag) {
+    using Out = typename decltype(tag)::Type;
+    return LaunchRows<BlockGroup, Kernels::template kStreamed<Out>>(arguments, rows, stream);
+  });
 }
 
 }  // namespace kernelwire

@@ -81,15 +81,16 @@ class DeviceParameter {
   static constexpr int kTogether = kVectors < 4 ? kVectors : 4;
 
   /// Asks for what `Values` will return for vectors [first, first + kTogether) of a row of `count` elements: all at
-  /// once, where asking for each when it is needed would wait for each.
+  /// once, where asking for each when it is needed would wait for each. A vector that reaches beyond the row is left to
+  /// `Values`.
   template <typename Group>
   __device__ __forceinline__ void Prefetch(const Group& group, int first, int count) {
-    if (kPlain && same_type_) {
+    if (same_type_) {
 #pragma unroll
       for (int v = 0; v < kTogether; ++v) {
         const int index = RowVectors<T, kVectors, kPlain>::IndexOf(group, first + v);
-        if (index < count) {
-          held_.vectors[v] = VectorAt(index, count);
+        if (kPlain ? index < count : index + kLength <= count) {
+          held_.vectors[v] = LoadConstantGranule(static_cast<const T*>(data_) + index);
         }
       }
     }
@@ -100,15 +101,16 @@ class DeviceParameter {
 
   /// The parameter's elements that belong to vector `v`, which begins at element `index` of the row. Requires:
   /// index < count, and for kPrefetched that `v` is among those that Prefetch asked for last.
-  template <bool kPrefetched>
-  __device__ __forceinline__ void Values(int v, std::int64_t index, std::int64_t count, Acc (&values)[kLength]) const {
+  template <bool kPrefetched, typename Index>
+  __device__ __forceinline__ void Values(int v, Index index, Index count, Acc (&values)[kLength]) const {
     if (!of_row_) {
 #pragma unroll
       for (int j = 0; j < kLength; ++j) {
         values[j] = one_;
       }
     } else if (same_type_) {
-      Unpack<T>(kPrefetched && kPlain ? held_.vectors[v % kTogether] : VectorAt(index, count), values);
+      const bool is_held = kPrefetched && IsWhole(index, count);
+      Unpack<T>(is_held ? held_.vectors[v % kTogether] : VectorAt(index, count), values);
     } else if (kPlain || in_f32_) {
       if (IsWhole(index, count)) {
         LoadConstantF32(static_cast<const float*>(data_) + index, values);
@@ -129,11 +131,13 @@ class DeviceParameter {
   }
 
  private:
-  static __device__ __forceinline__ bool IsWhole(std::int64_t index, std::int64_t count) {
+  template <typename Index>
+  static __device__ __forceinline__ bool IsWhole(Index index, Index count) {
     return kPlain || index + kLength <= count;
   }
 
-  __device__ __forceinline__ Granule VectorAt(std::int64_t index, std::int64_t count) const {
+  template <typename Index>
+  __device__ __forceinline__ Granule VectorAt(Index index, Index count) const {
     const T* const from = static_cast<const T*>(data_) + index;
     return IsWhole(index, count) ? LoadConstantGranule(from)
                                  : LoadElements(from, 0, static_cast<int>(count - index), Narrow<T>(Acc{0}));

@@ -85,13 +85,18 @@ inline RowTuning SpreadRow(std::int64_t row_bytes, int threads) {
   return HoldRow(row_bytes, threads, 4);
 }
 
+/// Whether rows are less than all multiprocessors want at a time, so that latency is what counts.
+inline bool AreFewRows(std::int64_t row_bytes, std::int64_t rows) {
+  constexpr std::int64_t kFewBytes = std::int64_t{2} << 20;
+  return row_bytes * std::min(rows, kFewBytes) <= kFewBytes;
+}
+
 /// A row that is longer than a stretch, on a device with clusters.
 inline RowTuning TuneLongRows(RowWork work, std::int64_t row_bytes, std::int64_t rows) {
-  constexpr std::int64_t kFewBytes = std::int64_t{2} << 20;    // less than every multiprocessor wants at a time
   constexpr std::int64_t kSomeBytes = std::int64_t{64} << 20;  // a few rounds of the whole device
   const std::int64_t bytes = row_bytes * std::min(rows, kSomeBytes);
   const bool fits_4 = row_bytes <= kLongestHeldRow / 2;
-  if (bytes <= kFewBytes && fits_4) {
+  if (AreFewRows(row_bytes, rows) && fits_4) {
     return SpreadRow(row_bytes, 128);
   }
   if (row_bytes <= 32768) {
@@ -108,7 +113,16 @@ inline RowTuning TuneLongRows(RowWork work, std::int64_t row_bytes, std::int64_t
   return HoldRow(row_bytes, 512, 8, true);
 }
 
-/// `plain`: see RowVectors. Rows that are not leave no registers for more than 64 bytes a thread.
+/// Rows longer than a stretch that are not plain. They leave registers for blocks of 256 threads only, unless few run.
+inline RowTuning TuneShiftedRows(std::int64_t row_bytes, bool clusters) {
+  if (clusters && row_bytes <= kLongestHeldRow / 4) {
+    return SpreadRow(row_bytes, 256);
+  }
+  return row_bytes <= (clusters ? kLongestHeldRow / 2 : 32768) ? HoldRow(row_bytes, 256, 8)
+                                                               : HoldRow(row_bytes, 512, 8, true);
+}
+
+/// `plain`: see RowVectors.
 inline RowTuning TuneRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, bool plain, bool clusters) {
   using Method = RowTuning::Method;
   if (row_bytes <= 128) {
@@ -122,8 +136,8 @@ inline RowTuning TuneRows(RowWork work, std::int64_t row_bytes, std::int64_t row
   if (row_bytes > (clusters ? kLongestHeldRow : kLongestRowOfBlock)) {
     return StreamRows(row_bytes, clusters);
   }
-  if (clusters && !plain && row_bytes <= kLongestHeldRow / 2) {
-    return SpreadRow(row_bytes, 256);
+  if (!plain) {
+    return TuneShiftedRows(row_bytes, clusters);
   }
   if (clusters) {
     return TuneLongRows(work, row_bytes, rows);

@@ -6,9 +6,8 @@
 //
 // A row that does not begin on a 16-byte boundary (an odd width, a caller's pointer) has vectors that straddle the
 // aligned granules of memory, all by the same number of bytes. Such a row is read as it lies, granule by granule, and
-// each vector is put together from its lane's granule and the next lane's; on the way back a lane writes the granule in
-// which its vector begins, with the end of the vector before it. Only the ends of rows, and on the way back the ends of
-// stretches, move element by element.
+// its vectors are put together from two granules each (stretch_shift.cuh); on the way back granules are put together
+// from two vectors.
 #ifndef KERNELWIRE_KERNELS_PRIMITIVES_ROW_VECTORS_CUH_
 #define KERNELWIRE_KERNELS_PRIMITIVES_ROW_VECTORS_CUH_
 
@@ -17,6 +16,7 @@
 #include <cstdint>
 
 #include "kernels/primitives/granule.cuh"
+#include "kernels/primitives/stretch_shift.cuh"
 
 namespace kernelwire {
 
@@ -69,20 +69,20 @@ struct RowVectors {
   template <typename Group>
   __device__ __forceinline__ void Begin(const Group& group, const RowSource<T>& row, T fill) {
     const int ahead = AheadOf(row.data);
+    const GranuleRange readable(row);
 #pragma unroll
     for (int v = 0; v < kVectors; ++v) {
-      const int index = IndexOf(group, v);
-      if (kPlain) {
-        vectors[v] = FilledGranule(fill);
-        if (index < row.count) {
-          vectors[v] = LoadGranule(row.data + index);
-        }
-      } else {
-        vectors[v] = LoadWithin(row, index - ahead, fill);
+      vectors[v] = FilledGranule(fill);
+      const int base = IndexOf(group, v) - ahead;
+      if (kPlain ? base < row.count : readable.Has(base)) {
+        vectors[v] = LoadGranule(row.data + base);
       }
     }
-    if (!kPlain && ahead != 0 && group.rank() % Group::kLanes == Group::kLanes - 1) {
-      beyond_ = LoadWithin(row, BeyondOf(group) - ahead, fill);
+    if (!kPlain) {
+      beyond_ = FilledGranule(fill);
+      if (ahead != 0 && IsFirstLane(group) && readable.Has(BeyondOf(group) - ahead)) {
+        beyond_ = LoadGranule(row.data + BeyondOf(group) - ahead);
+      }
     }
   }
 
@@ -93,22 +93,21 @@ struct RowVectors {
       return;
     }
     const int ahead = AheadOf(row.data);
-#pragma unroll
-    for (int v = 0; v < kVectors; ++v) {
-      PatchEnds(row, IndexOf(group, v) - ahead, fill, vectors[v]);
-    }
-    if (ahead != 0) {
-      if (group.rank() % Group::kLanes == Group::kLanes - 1) {
-        PatchEnds(row, BeyondOf(group) - ahead, fill, beyond_);
-      }
-      Align(group, ahead);
+    if (min(row.before, row.after) < kLength) {
+      PatchEnds(group, row, ahead, fill);
     }
 #pragma unroll
-    for (int v = 0; v < kVectors; ++v) {
-      const int left = row.count - IndexOf(group, v);
-      if (left < kLength) {
-        vectors[v] = KeepElements(vectors[v], 0, left, fill);
+    for (int s = 0; s < kStretches; ++s) {
+      Shift<Group> shift(group);
+#pragma unroll
+      for (int v = 0; v < kVectorsOfStretch; ++v) {
+        shift.PutGranule(v, vectors[s * kVectorsOfStretch + v]);
       }
+      if (IsFirstLane(group)) {
+        shift.PutGranule(kVectorsOfStretch,
+                         s + 1 < kStretches ? vectors[(s + 1) % kStretches * kVectorsOfStretch] : beyond_);
+      }
+      shift.TakeVectors(ahead, row.count - FirstOf(group, s), fill, vectors + s * kVectorsOfStretch);
     }
   }
 
@@ -145,20 +144,25 @@ struct RowVectors {
   /// elements at `to`. Where index >= count it is asked for, too, but not written.
   template <typename Group, typename Result>
   static __device__ __forceinline__ void Store(const Group& group, T* to, int count, const Result& result) {
-    const int ahead = AheadOf(to);
-    Granule before{};
+    if constexpr (kPlain) {
 #pragma unroll
-    for (int v = 0; v < kVectors; ++v) {
-      const int index = IndexOf(group, v);
-      const Granule vector = result(v, index);
-      if (kPlain) {
+      for (int v = 0; v < kVectors; ++v) {
+        const int index = IndexOf(group, v);
+        const Granule vector = result(v, index);
         if (index < count) {
           StoreGranule(to + index, vector);
         }
-      } else if (ahead == 0) {
-        StoreClipped(vector, to, index, count);
-      } else {
-        before = StoreShifted(group, v, before, vector, to, count, ahead);
+      }
+    } else {
+#pragma unroll
+      for (int s = 0; s < kStretches; ++s) {
+        Granule results[kVectorsOfStretch];
+#pragma unroll
+        for (int i = 0; i < kVectorsOfStretch; ++i) {
+          const int v = s * kVectorsOfStretch + i;
+          results[i] = result(v, IndexOf(group, v));
+        }
+        WriteStretch(group, s, results, to, count);
       }
     }
   }
@@ -166,97 +170,88 @@ struct RowVectors {
  private:
   static constexpr int kElementBytes = static_cast<int>(sizeof(T));
 
+  template <typename Group>
+  using Shift = StretchShift<T, Group, kVectorsOfStretch>;
+
+  /// Which granules lie in the row's tensor, and have something of the row.
+  struct GranuleRange {
+    int first;
+    unsigned count;  // of the elements that such granules begin at
+
+    __device__ __forceinline__ explicit GranuleRange(const RowSource<T>& row)
+        : first(-row.before),
+          count(static_cast<unsigned>(max(min(row.count, row.count + row.after - kLength + 1) + row.before, 0))) {}
+
+    /// For the granule that begins at element `base`. One read under one condition: were there an alternative to the
+    /// read, the two would have to meet, and every read be waited for.
+    __device__ __forceinline__ bool Has(int base) const { return static_cast<unsigned>(base - first) < count; }
+  };
+
   /// Elements between a 16-byte boundary and the row's beginning.
   static __device__ __forceinline__ int AheadOf(const T* row) {
     return kPlain ? 0 : static_cast<int>(reinterpret_cast<std::uintptr_t>(row) % 16) / kElementBytes;
   }
 
-  /// Where the granule after this thread's stretch begins.
+  template <typename Group>
+  static __device__ __forceinline__ bool IsFirstLane(const Group& group) {
+    return group.rank() % Group::kLanes == 0;
+  }
+
+  /// Where stretch `s` of this thread's lanes begins.
+  template <typename Group>
+  static __device__ __forceinline__ int FirstOf(const Group& group, int s) {
+    return IndexOf(group, s * kVectorsOfStretch) - group.rank() % Group::kLanes * kLength;
+  }
+
+  /// Where the granule after this thread's stretches begins.
   template <typename Group>
   static __device__ __forceinline__ int BeyondOf(const Group& group) {
-    return IndexOf(group, kVectors - 1) + kLength;
-  }
-
-  /// Whether the granule that begins at element `base` lies in the row's tensor, and has something of the row.
-  static __device__ __forceinline__ bool IsWithin(const RowSource<T>& row, int base) {
-    return base < row.count && base >= -row.before && base + kLength <= row.count + row.after;
-  }
-
-  /// The granule at element `base`, or `fill` where it is not within. One read under a condition: were there an
-  /// alternative to it, the two would have to meet, and every read be waited for. Requires: row.data + base is aligned.
-  static __device__ __forceinline__ Granule LoadWithin(const RowSource<T>& row, int base, T fill) {
-    Granule granule = FilledGranule(fill);
-    if (IsWithin(row, base)) {
-      granule = LoadGranule(row.data + base);
-    }
-    return granule;
+    return FirstOf(group, 0) + kVectors * Group::kLanes * kLength;
   }
 
   /// For the first and the last granule of a tensor, which may reach out of it: reads the elements that do not.
-  static __device__ __forceinline__ void PatchEnds(const RowSource<T>& row, int base, T fill, Granule& granule) {
-    if (base < row.count && !IsWithin(row, base)) {
-      granule = LoadElements(row.data + base, -row.before - base, row.count + row.after - base, fill);
-    }
-  }
-
-  /// From granules as they lie in memory to vectors: each begins `ahead` elements into its lane's granule.
   template <typename Group>
-  __device__ __forceinline__ void Align(const Group& group, int ahead) {
-    const int lane = group.rank() % Group::kLanes;
-    Granule next = Rotated(group, vectors[0], lane + 1);
+  __device__ __forceinline__ void PatchEnds(const Group& group, const RowSource<T>& row, int ahead, T fill) {
+    const GranuleRange readable(row);
+    const auto patch = [&](int base, Granule& granule) {
+      if (base < row.count && !readable.Has(base)) {
+        granule = LoadElements(row.data + base, -row.before - base, row.count + row.after - base, fill);
+      }
+    };
 #pragma unroll
     for (int v = 0; v < kVectors; ++v) {
-      const Granule after =
-          v + 1 < kVectors ? Rotated(group, vectors[v + 1 < kVectors ? v + 1 : 0], lane + 1) : beyond_;
-      vectors[v] = BytesFrom<kElementBytes>(vectors[v], lane == Group::kLanes - 1 ? after : next,
-                                            static_cast<unsigned>(ahead * kElementBytes));
-      next = after;
+      patch(IndexOf(group, v) - ahead, vectors[v]);
+    }
+    if (ahead != 0 && IsFirstLane(group)) {
+      patch(BeyondOf(group) - ahead, beyond_);
     }
   }
 
-  static __device__ __forceinline__ void StoreClipped(const Granule& vector, T* to, int index, int count) {
-    if (index + kLength <= count) {
-      StoreGranule(to + index, vector);
-    } else if (index < count) {
-      StoreElements(vector, to + index, 0, count - index);
-    }
-  }
-
-  /// `granule` of lane `lane` of the group's, which is taken modulo their number.
   template <typename Group>
-  static __device__ __forceinline__ Granule Rotated(const Group& group, const Granule& granule, int lane) {
-    Granule rotated;
+  static __device__ __forceinline__ void WriteStretch(const Group& group, int s,
+                                                      const Granule (&results)[kVectorsOfStretch], T* to, int count) {
+    const int ahead = AheadOf(to);
+    if (ahead == 0) {
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      rotated.words[i] = __shfl_sync(group.members(), granule.words[i], lane, Group::kLanes);
+      for (int v = 0; v < kVectorsOfStretch; ++v) {
+        const int index = IndexOf(group, s * kVectorsOfStretch + v);
+        if (index + kLength <= count) {
+          StoreGranule(to + index, results[v]);
+        } else if (index < count) {
+          StoreElements(results[v], to + index, 0, count - index);
+        }
+      }
+      return;
     }
-    return rotated;
+    Shift<Group> shift(group);
+#pragma unroll
+    for (int v = 0; v < kVectorsOfStretch; ++v) {
+      shift.PutVector(v, results[v]);
+    }
+    shift.StoreVectors(to + FirstOf(group, s), ahead, count - FirstOf(group, s));
   }
 
-  /// `before`: the vectors v - 1, each a lane further. Returns the vectors v so. A lane writes the granule that its
-  /// vector begins in; the end of its vector it leaves to the next lane, or to the first lane's next vector, if there
-  /// is one.
-  template <typename Group>
-  static __device__ __forceinline__ Granule StoreShifted(const Group& group, int v, const Granule& before,
-                                                         const Granule& vector, T* to, int count, int ahead) {
-    const int index = IndexOf(group, v);
-    const int lane = group.rank() % Group::kLanes;
-    const Granule rotated = Rotated(group, vector, lane + Group::kLanes - 1);
-    int first = 0;  // of this vector's elements that are left to be written one by one
-    if (lane + v > 0 && index + kLength - ahead <= count) {
-      StoreGranule(to + index - ahead, BytesFrom<kElementBytes>(lane == 0 ? before : rotated, vector,
-                                                                static_cast<unsigned>(16 - ahead * kElementBytes)));
-      first = kLength - ahead;
-    }
-    const bool last = lane == Group::kLanes - 1 && v == kVectors - 1;
-    const int end = min(!last && index + 2 * kLength - ahead <= count ? kLength - ahead : kLength, count - index);
-    if (first < end) {
-      StoreElements(vector, to + index, first, end);
-    }
-    return rotated;
-  }
-
-  Granule beyond_;  // of the last lane: the granule after the stretch
+  Granule beyond_;  // of the first lane: the granule after the last stretch
 };
 
 }  // namespace kernelwire

@@ -81,7 +81,7 @@ struct AddRmsNormLoads {
 
 /// Rows that registers hold: each is read once, and written after all of it has been read.
 template <typename T, typename Shape, bool kPlain>
-__global__ void __launch_bounds__(Shape::kBlockThreads, Shape::ResidentBlocks(kPlain))
+__global__ void __launch_bounds__(Shape::BlockThreads(kPlain), Shape::ResidentBlocks(kPlain))
     AddRmsNormResidentKernel(const __grid_constant__ AddRmsNormArguments arguments) {
   using Acc = AccumulatorOf<T>;
   using Loads = AddRmsNormLoads<T, Shape::kVectors, kPlain>;
@@ -167,33 +167,28 @@ __global__ void __launch_bounds__(RowGrid<BlockGroup>::kBlockThreads)
   }
 }
 
+template <typename T>
+struct AddRmsNormKernels {
+  template <typename Shape, bool kPlain>
+  static constexpr auto kHeld = &AddRmsNormResidentKernel<T, Shape, kPlain>;
+  template <typename Out>
+  static constexpr auto kStreamed = &AddRmsNormStreamKernel<T, Out>;
+};
+
 /// Launches rows of type T with results of any type. `plain`: see RowVectors.
 template <typename T>
-cudaError_t LaunchAddRmsNormRows(DataType y_type, bool plain, AddRmsNormArguments arguments, cudaStream_t stream) {
-  const std::int64_t row_bytes = arguments.width * static_cast<std::int64_t>(sizeof(T));
-  arguments.tuning = TuneRows(RowWork::kTwoInputs, row_bytes, arguments.total_rows, plain, DeviceHasClusters());
-  if (y_type == kDataTypeOf<T> && arguments.tuning.method != RowTuning::Method::kStream) {
-    return WithRowShape(arguments.tuning, [&](auto shape) {
-      using Shape = decltype(shape);
-      using Group = typename Shape::Group;
-      return plain
-                 ? LaunchRows<Group, &AddRmsNormResidentKernel<T, Shape, true>>(arguments, arguments.total_rows, stream)
-                 : LaunchRows<Group, &AddRmsNormResidentKernel<T, Shape, false>>(arguments, arguments.total_rows,
-                                                                                 stream);
-    });
-  }
-  arguments.tuning = StreamRows(row_bytes, DeviceHasClusters());
-  return WithFloatType(y_type, [&](auto tag) {
-    using Out = typename decltype(tag)::Type;
-    return LaunchRows<BlockGroup, &AddRmsNormStreamKernel<T, Out>>(arguments, arguments.total_rows, stream);
-  });
+cudaError_t LaunchAddRmsNormRows(DataType y_type, bool plain, const AddRmsNormArguments& arguments,
+                                 cudaStream_t stream) {
+  return LaunchRowsOf<T, AddRmsNormKernels<T>>(RowWork::kTwoInputs, y_type, plain, arguments.total_rows, arguments,
+                                               stream);
 }
 
 // A file each, so that they compile side by side.
-extern template cudaError_t LaunchAddRmsNormRows<__half>(DataType, bool, AddRmsNormArguments, cudaStream_t);
-extern template cudaError_t LaunchAddRmsNormRows<__nv_bfloat16>(DataType, bool, AddRmsNormArguments, cudaStream_t);
-extern template cudaError_t LaunchAddRmsNormRows<float>(DataType, bool, AddRmsNormArguments, cudaStream_t);
-extern template cudaError_t LaunchAddRmsNormRows<double>(DataType, bool, AddRmsNormArguments, cudaStream_t);
+extern template cudaError_t LaunchAddRmsNormRows<__half>(DataType, bool, const AddRmsNormArguments&, cudaStream_t);
+extern template cudaError_t LaunchAddRmsNormRows<__nv_bfloat16>(DataType, bool, const AddRmsNormArguments&,
+                                                                cudaStream_t);
+extern template cudaError_t LaunchAddRmsNormRows<float>(DataType, bool, const AddRmsNormArguments&, cudaStream_t);
+extern template cudaError_t LaunchAddRmsNormRows<double>(DataType, bool, const AddRmsNormArguments&, cudaStream_t);
 
 }  // namespace kernelwire
 

@@ -73,11 +73,6 @@ struct Deviations {
 };
 
 template <typename Group, typename Acc, int kStretches>
-__device__ __forceinline__ Acc TotalOf(Group& group, const RowParts<Acc, kStretches>& sums) {
-  return group.Reduce(sums, Acc{0}, [](Acc a, Acc b) { return a + b; });
-}
-
-template <typename Group, typename Acc, int kStretches>
 __device__ __forceinline__ Deviations<Acc> TotalOf(Group& group, const RowParts<Deviations<Acc>, kStretches>& parts) {
   return group.Reduce(parts, Deviations<Acc>{0, 0}, [](const Deviations<Acc>& a, const Deviations<Acc>& b) {
     return Deviations<Acc>{a.sum + b.sum, a.squares + b.squares};
@@ -130,6 +125,15 @@ __device__ __forceinline__ RowParts<Acc, Held::kStretches> SumOf(const Held& hel
   return parts;
 }
 
+/// All but the first `count` values become `other`.
+template <int kLength, typename Acc>
+__device__ __forceinline__ void KeepFirst(int count, Acc other, Acc (&values)[kLength]) {
+#pragma unroll
+  for (int j = 1; j < kLength; ++j) {
+    values[j] = j < count ? values[j] : other;
+  }
+}
+
 /// This thread's part of the deviations of `count` elements.
 template <typename Acc, typename Held, typename Group>
 __device__ __forceinline__ RowParts<Deviations<Acc>, Held::kStretches> DeviationsOf(const Group& group,
@@ -145,9 +149,12 @@ __device__ __forceinline__ RowParts<Deviations<Acc>, Held::kStretches> Deviation
       const int left = count - Held::IndexOf(group, v);
       Acc values[Held::kLength];
       Unpack<typename Held::Element>(held.vectors[v], values);
+      if (!Held::kPlain && 0 < left && left < Held::kLength) {
+        KeepFirst(left, mean, values);
+      }
 #pragma unroll
       for (int j = 0; j < Held::kLength; ++j) {
-        const Acc deviation = (Held::kPlain ? 0 < left : j < left) ? values[j] - mean : Acc{0};
+        const Acc deviation = 0 < left ? values[j] - mean : Acc{0};
         sums[j % 2] += deviation;
         squares[j % 2] = fma(deviation, deviation, squares[j % 2]);
       }
@@ -182,8 +189,8 @@ __device__ __forceinline__ void StoreStatistics(const Group& group, const Row& r
   }
 }
 
-/// From moments to outputs of a held row.
-template <typename Held, typename Group, typename Row, typename Parameter, typename Acc>
+/// From moments to outputs of a held row. `kPrefetched`: see DeviceParameter.
+template <bool kPrefetched, typename Held, typename Group, typename Row, typename Parameter, typename Acc>
 __device__ __forceinline__ void StoreNormalised(const Group& group, const Held& held, const Row& row,
                                                 const Parameter& weight, const Parameter& bias,
                                                 const Moments<Acc>& moments, double epsilon) {
@@ -199,8 +206,8 @@ __device__ __forceinline__ void StoreNormalised(const Group& group, const Held& 
     if (index < row.x.count) {
       Acc weights[Held::kLength];
       Acc biases[Held::kLength];
-      weight.template Values<false>(v, index, row.x.count, weights);
-      bias.template Values<false>(v, index, row.x.count, biases);
+      weight.template Values<kPrefetched>(v, index, row.x.count, weights);
+      bias.template Values<kPrefetched>(v, index, row.x.count, biases);
       Normalise(moments, inv_std_dev, weights, biases, values);
     }
     return Pack<T>(values);
@@ -210,7 +217,7 @@ __device__ __forceinline__ void StoreNormalised(const Group& group, const Held& 
 template <typename Acc, typename Held, typename Group>
 __device__ __forceinline__ Moments<Acc> MomentsOf(Group& group, Held& held, int width) {
   const auto count = static_cast<Acc>(width);
-  const Acc first_mean = TotalOf(group, SumOf<Acc>(held)) / count;
+  const Acc first_mean = RowSum(group, SumOf<Acc>(held)) / count;
   held.StayPacked();
   return Moments<Acc>(first_mean, TotalOf(group, DeviationsOf(group, held, width, first_mean)), count);
 }
@@ -230,7 +237,7 @@ __device__ __noinline__ void LayerNormInF64(Group group, const Row row, double e
     const int index = index_of(i);
     sums.of_stretch[i / kHeldOfStretch] += index < width ? Widen<double>(row.x.data[index]) : 0.0;
   }
-  const double first_mean = TotalOf(group, sums) / width;
+  const double first_mean = RowSum(group, sums) / width;
   RowParts<Deviations<double>, Held::kStretches> parts{};
 #pragma unroll 1
   for (int i = 0; i < Held::kHeld; ++i) {
@@ -256,8 +263,11 @@ __device__ __noinline__ void LayerNormInF64(Group group, const Row row, double e
 }
 
 /// Rows that registers hold: each is read once, and written after all of it has been read.
-template <typename T, typename Shape, bool kPlain>
-__global__ void __launch_bounds__(Shape::kBlockThreads, Shape::ResidentBlocks(kPlain))
+///
+/// `kFew`: there are too few rows for other warps to hide the way of weights and biases, so they are asked for before
+/// the reductions. Where there are many, that would only take the registers that let more warps run.
+template <typename T, typename Shape, bool kPlain, bool kFew>
+__global__ void __launch_bounds__(Shape::BlockThreads(kPlain), kFew ? 1 : Shape::ResidentBlocks(kPlain))
     LayerNormResidentKernel(const __grid_constant__ LayerNormArguments arguments) {
   using Acc = AccumulatorOf<T>;
   using Loads = RowLoads<T, Shape::kVectors, kPlain, FillZero>;
@@ -269,12 +279,16 @@ __global__ void __launch_bounds__(Shape::kBlockThreads, Shape::ResidentBlocks(kP
       group, blocks, arguments.total_rows, row_at, [&](const auto& row, Loads& loads) {
         Parameter weight(row.weight_word, row.weight, Acc{1});
         Parameter bias(row.bias_word, row.bias, Acc{0});
+        if (kFew) {
+          weight.Prefetch(group, 0, row.x.count);
+          bias.Prefetch(group, 0, row.x.count);
+        }
         const auto moments = MomentsOf<Acc>(group, loads.x, row.x.count);
         loads.x.StayPacked();
         if (moments.LeaveF32(arguments.epsilon)) {
           LayerNormInF64<decltype(loads.x)>(group, row, arguments.epsilon);
         } else {
-          StoreNormalised(group, loads.x, row, weight, bias, moments, arguments.epsilon);
+          StoreNormalised<kFew>(group, loads.x, row, weight, bias, moments, arguments.epsilon);
         }
       });
 }
@@ -290,7 +304,7 @@ __device__ bool StreamLayerNorm(BlockGroup& group, const LayerNormRow<T, Out>& r
     sum +=
         static_cast<double>(SumOf<Acc>(LoadStretch(group, x, width, first, count, FillZero::Value<T>())).of_stretch[0]);
   });
-  const auto first_mean = static_cast<Acc>(TotalOf(group, RowParts<double, 1>{{sum}}) / static_cast<double>(width));
+  const auto first_mean = static_cast<Acc>(RowSum(group, RowParts<double, 1>{{sum}}) / static_cast<double>(width));
   Deviations<double> part{0.0, 0.0};
   ForEachStretch<T>(group, width, [&](std::int64_t first, int count) {
     const auto held = LoadStretch(group, x, width, first, count, FillZero::Value<T>());
@@ -341,33 +355,28 @@ __global__ void __launch_bounds__(RowGrid<BlockGroup>::kBlockThreads)
   }
 }
 
+template <typename T, bool kFew>
+struct LayerNormKernels {
+  template <typename Shape, bool kPlain>
+  static constexpr auto kHeld = &LayerNormResidentKernel<T, Shape, kPlain, kFew && kPlain && Shape::kVectors <= 4>;
+  template <typename Out>
+  static constexpr auto kStreamed = &LayerNormStreamKernel<T, Out>;
+};
+
 /// Launches rows of type T with results of any type. `plain`: see RowVectors.
 template <typename T>
-cudaError_t LaunchLayerNormRows(DataType y_type, bool plain, LayerNormArguments arguments, cudaStream_t stream) {
-  const std::int64_t row_bytes = arguments.width * static_cast<std::int64_t>(sizeof(T));
-  arguments.tuning = TuneRows(RowWork::kMoments, row_bytes, arguments.total_rows, plain, DeviceHasClusters());
-  if (y_type == kDataTypeOf<T> && arguments.width > 0 && arguments.tuning.method != RowTuning::Method::kStream) {
-    return WithRowShape(arguments.tuning, [&](auto shape) {
-      using Shape = decltype(shape);
-      using Group = typename Shape::Group;
-      return plain
-                 ? LaunchRows<Group, &LayerNormResidentKernel<T, Shape, true>>(arguments, arguments.total_rows, stream)
-                 : LaunchRows<Group, &LayerNormResidentKernel<T, Shape, false>>(arguments, arguments.total_rows,
-                                                                                stream);
-    });
-  }
-  arguments.tuning = StreamRows(row_bytes, DeviceHasClusters());
-  return WithFloatType(y_type, [&](auto tag) {
-    using Out = typename decltype(tag)::Type;
-    return LaunchRows<BlockGroup, &LayerNormStreamKernel<T, Out>>(arguments, arguments.total_rows, stream);
-  });
+cudaError_t LaunchLayerNormRows(DataType y_type, bool plain, const LayerNormArguments& arguments, cudaStream_t stream) {
+  const std::int64_t rows = arguments.total_rows;
+  return plain && AreFewRows(arguments.width * static_cast<std::int64_t>(sizeof(T)), rows)
+             ? LaunchRowsOf<T, LayerNormKernels<T, true>>(RowWork::kMoments, y_type, plain, rows, arguments, stream)
+             : LaunchRowsOf<T, LayerNormKernels<T, false>>(RowWork::kMoments, y_type, plain, rows, arguments, stream);
 }
 
 // A file each, so that they compile side by side.
-extern template cudaError_t LaunchLayerNormRows<__half>(DataType, bool, LayerNormArguments, cudaStream_t);
-extern template cudaError_t LaunchLayerNormRows<__nv_bfloat16>(DataType, bool, LayerNormArguments, cudaStream_t);
-extern template cudaError_t LaunchLayerNormRows<float>(DataType, bool, LayerNormArguments, cudaStream_t);
-extern template cudaError_t LaunchLayerNormRows<double>(DataType, bool, LayerNormArguments, cudaStream_t);
+extern template cudaError_t LaunchLayerNormRows<__half>(DataType, bool, const LayerNormArguments&, cudaStream_t);
+extern template cudaError_t LaunchLayerNormRows<__nv_bfloat16>(DataType, bool, const LayerNormArguments&, cudaStream_t);
+extern template cudaError_t LaunchLayerNormRows<float>(DataType, bool, const LayerNormArguments&, cudaStream_t);
+extern template cudaError_t LaunchLayerNormRows<double>(DataType, bool, const LayerNormArguments&, cudaStream_t);
 
 }  // namespace kernelwire
 

@@ -103,11 +103,6 @@ __device__ __forceinline__ void StoreScaled(const Group& group, const Held& held
   });
 }
 
-template <typename Group, typename Acc, int kStretches>
-__device__ __forceinline__ Acc RowSum(Group& group, const RowParts<Acc, kStretches>& parts) {
-  return group.Reduce(parts, Acc{0}, [](Acc a, Acc b) { return a + b; });
-}
-
 /// For the rare row whose squares f32 cannot hold: element(i) is read again, one by one, in the order of held rows. Out
 /// of line, and nothing of the held row goes along: the way there may cost, the kernels that hardly ever take it should
 /// not.
@@ -134,7 +129,7 @@ __device__ __noinline__ void RmsNormInF64(Group group, const Element element, Ou
 
 /// Rows that registers hold: each is read once, and written after all of it has been read.
 template <typename T, typename Shape, bool kPlain>
-__global__ void __launch_bounds__(Shape::kBlockThreads, Shape::ResidentBlocks(kPlain))
+__global__ void __launch_bounds__(Shape::BlockThreads(kPlain), Shape::ResidentBlocks(kPlain))
     RmsNormResidentKernel(const __grid_constant__ RmsNormArguments arguments) {
   using Acc = AccumulatorOf<T>;
   using Loads = RowLoads<T, Shape::kVectors, kPlain, FillZero>;
@@ -231,32 +226,25 @@ __global__ void __launch_bounds__(RowGrid<BlockGroup>::kBlockThreads)
   }
 }
 
-/// Launches rows of type T with results of any type.
 template <typename T>
-cudaError_t LaunchRmsNormRows(DataType y_type, bool plain, RmsNormArguments arguments, cudaStream_t stream) {
-  arguments.tuning = TuneRows(RowWork::kOneSum, arguments.width * static_cast<std::int64_t>(sizeof(T)),
-                              arguments.total_rows, plain, DeviceHasClusters());
-  if (y_type == kDataTypeOf<T> && arguments.tuning.method != RowTuning::Method::kStream) {
-    return WithRowShape(arguments.tuning, [&](auto shape) {
-      using Shape = decltype(shape);
-      using Group = typename Shape::Group;
-      return plain
-                 ? LaunchRows<Group, &RmsNormResidentKernel<T, Shape, true>>(arguments, arguments.total_rows, stream)
-                 : LaunchRows<Group, &RmsNormResidentKernel<T, Shape, false>>(arguments, arguments.total_rows, stream);
-    });
-  }
-  arguments.tuning = StreamRows(arguments.width * static_cast<std::int64_t>(sizeof(T)), DeviceHasClusters());
-  return WithFloatType(y_type, [&](auto tag) {
-    using Out = typename decltype(tag)::Type;
-    return LaunchRows<BlockGroup, &RmsNormStreamKernel<T, Out>>(arguments, arguments.total_rows, stream);
-  });
+struct RmsNormKernels {
+  template <typename Shape, bool kPlain>
+  static constexpr auto kHeld = &RmsNormResidentKernel<T, Shape, kPlain>;
+  template <typename Out>
+  static constexpr auto kStreamed = &RmsNormStreamKernel<T, Out>;
+};
+
+/// Launches rows of type T with results of any type. `plain`: see RowVectors.
+template <typename T>
+cudaError_t LaunchRmsNormRows(DataType y_type, bool plain, const RmsNormArguments& arguments, cudaStream_t stream) {
+  return LaunchRowsOf<T, RmsNormKernels<T>>(RowWork::kOneSum, y_type, plain, arguments.total_rows, arguments, stream);
 }
 
 // A file each, so that they compile side by side.
-extern template cudaError_t LaunchRmsNormRows<__half>(DataType, bool, RmsNormArguments, cudaStream_t);
-extern template cudaError_t LaunchRmsNormRows<__nv_bfloat16>(DataType, bool, RmsNormArguments, cudaStream_t);
-extern template cudaError_t LaunchRmsNormRows<float>(DataType, bool, RmsNormArguments, cudaStream_t);
-extern template cudaError_t LaunchRmsNormRows<double>(DataType, bool, RmsNormArguments, cudaStream_t);
+extern template cudaError_t LaunchRmsNormRows<__half>(DataType, bool, const RmsNormArguments&, cudaStream_t);
+extern template cudaError_t LaunchRmsNormRows<__nv_bfloat16>(DataType, bool, const RmsNormArguments&, cudaStream_t);
+extern template cudaError_t LaunchRmsNormRows<float>(DataType, bool, const RmsNormArguments&, cudaStream_t);
+extern template cudaError_t LaunchRmsNormRows<double>(DataType, bool, const RmsNormArguments&, cudaStream_t);
 
 }  // namespace kernelwire
 

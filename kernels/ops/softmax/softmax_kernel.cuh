@@ -136,7 +136,7 @@ __device__ __forceinline__ AgreedRow<Acc, Held::kStretches> Agree(Group& group, 
 
 /// Rows that registers hold: each is read once, and written after all of it has been read.
 template <typename T, bool kLog, typename Shape, bool kPlain>
-__global__ void __launch_bounds__(Shape::kBlockThreads, Shape::ResidentBlocks(kPlain))
+__global__ void __launch_bounds__(Shape::BlockThreads(kPlain), Shape::ResidentBlocks(kPlain))
     SoftmaxResidentKernel(const __grid_constant__ SoftmaxArguments arguments) {
   using Acc = AccumulatorOf<T>;
   using Held = RowVectors<T, Shape::kVectors, kPlain>;
@@ -299,29 +299,22 @@ cudaError_t LaunchInterleavedSoftmax(DataType y_type, const SoftmaxArguments& ar
   });
 }
 
+template <typename T, bool kLog>
+struct SoftmaxKernels {
+  template <typename Shape, bool kPlain>
+  static constexpr auto kHeld = &SoftmaxResidentKernel<T, kLog, Shape, kPlain>;
+  template <typename Out>
+  static constexpr auto kStreamed = &SoftmaxStreamKernel<T, kLog, Out>;
+};
+
 /// Launches rows of type T with results of any type. `plain`: see RowVectors.
 template <typename T, bool kLog>
-cudaError_t LaunchSoftmaxRows(DataType y_type, bool plain, SoftmaxArguments arguments, cudaStream_t stream) {
+cudaError_t LaunchSoftmaxRows(DataType y_type, bool plain, const SoftmaxArguments& arguments, cudaStream_t stream) {
   if (arguments.inner > 1) {
     return LaunchInterleavedSoftmax<T, kLog>(y_type, arguments, stream);
   }
-  const std::int64_t row_bytes = arguments.width * static_cast<std::int64_t>(sizeof(T));
-  arguments.tuning = TuneRows(RowWork::kSoftmax, row_bytes, arguments.pieces, plain, DeviceHasClusters());
-  if (y_type == kDataTypeOf<T> && arguments.tuning.method != RowTuning::Method::kStream) {
-    return WithRowShape(arguments.tuning, [&](auto shape) {
-      using Shape = decltype(shape);
-      using Group = typename Shape::Group;
-      return plain
-                 ? LaunchRows<Group, &SoftmaxResidentKernel<T, kLog, Shape, true>>(arguments, arguments.pieces, stream)
-                 : LaunchRows<Group, &SoftmaxResidentKernel<T, kLog, Shape, false>>(arguments, arguments.pieces,
-                                                                                    stream);
-    });
-  }
-  arguments.tuning = StreamRows(row_bytes, DeviceHasClusters());
-  return WithFloatType(y_type, [&](auto tag) {
-    using Out = typename decltype(tag)::Type;
-    return LaunchRows<BlockGroup, &SoftmaxStreamKernel<T, kLog, Out>>(arguments, arguments.pieces, stream);
-  });
+  return LaunchRowsOf<T, SoftmaxKernels<T, kLog>>(RowWork::kSoftmax, y_type, plain, arguments.pieces, arguments,
+                                                  stream);
 }
 
 /// From the plan to the kernels of its type.
@@ -339,7 +332,7 @@ int LaunchSoftmaxFamily(const Launch& launch, CUstream_st* stream) {
 
 // A file each, so that they compile side by side.
 #define KERNELWIRE_SOFTMAX_ROWS(T, kLog) \
-  extern template cudaError_t LaunchSoftmaxRows<T, kLog>(DataType, bool, SoftmaxArguments, cudaStream_t)
+  extern template cudaError_t LaunchSoftmaxRows<T, kLog>(DataType, bool, const SoftmaxArguments&, cudaStream_t)
 KERNELWIRE_SOFTMAX_ROWS(__half, false);
 KERNELWIRE_SOFTMAX_ROWS(__nv_bfloat16, false);
 KERNELWIRE_SOFTMAX_ROWS(float, false);
