@@ -18,8 +18,8 @@ struct LaunchShape {
   unsigned cluster_blocks = 1;   // blocks per cluster; divides `blocks`; at most 16
 };
 
-/// Whether the current device has clusters. GPUs of unlike architecture in one process are refused, so one answer
-/// serves all.
+/// Whether the current device has what came with compute capability 9.0: clusters, and launches that overlap. GPUs of
+/// unlike architecture in one process are refused, so one answer serves all.
 inline bool DeviceHasClusters() {
   static const bool has = [] {
     int device = 0;
@@ -30,20 +30,37 @@ inline bool DeviceHasClusters() {
   return has;
 }
 
-/// CUDA's form of a shape.
+/// The first statement of every kernel. LaunchKernel lets a kernel begin while the one before it in the stream still
+/// runs, so that the way from launch to first instruction is gone when its turn has come; here it waits until all that
+/// came before is done and visible. From here on the next one may begin likewise.
+__device__ __forceinline__ void AwaitEarlierWork() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+/// CUDA's form of a shape. `overlaps`: the kernel begins with AwaitEarlierWork.
 class LaunchConfig {
  public:
-  LaunchConfig(const LaunchShape& shape, cudaStream_t stream) {
-    cluster_.id = cudaLaunchAttributeClusterDimension;
-    cluster_.val.clusterDim.x = shape.cluster_blocks;
-    cluster_.val.clusterDim.y = 1;
-    cluster_.val.clusterDim.z = 1;
+  LaunchConfig(const LaunchShape& shape, cudaStream_t stream, bool overlaps) {
     config_.gridDim = dim3(static_cast<unsigned>(shape.blocks));
     config_.blockDim = dim3(shape.threads);
     config_.dynamicSmemBytes = shape.shared_bytes;
     config_.stream = stream;
-    config_.attrs = &cluster_;
-    config_.numAttrs = shape.cluster_blocks > 1 ? 1 : 0;
+    config_.attrs = attributes_;
+    if (shape.cluster_blocks > 1) {
+      cudaLaunchAttribute& cluster = attributes_[config_.numAttrs++];
+      cluster.id = cudaLaunchAttributeClusterDimension;
+      cluster.val.clusterDim.x = shape.cluster_blocks;
+      cluster.val.clusterDim.y = 1;
+      cluster.val.clusterDim.z = 1;
+    }
+    if (overlaps && DeviceHasClusters()) {
+      cudaLaunchAttribute& overlap = attributes_[config_.numAttrs++];
+      overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+      overlap.val.programmaticStreamSerializationAllowed = 1;
+    }
   }
   LaunchConfig(const LaunchConfig&) = delete;
   LaunchConfig& operator=(const LaunchConfig&) = delete;
@@ -51,7 +68,7 @@ class LaunchConfig {
   const cudaLaunchConfig_t* get() const { return &config_; }
 
  private:
-  cudaLaunchAttribute cluster_{};
+  cudaLaunchAttribute attributes_[2] = {};
   cudaLaunchConfig_t config_{};
 };
 
@@ -72,8 +89,9 @@ cudaError_t ConsentTo(void (*kernel)(Parameters...), const LaunchShape& shape) {
              : cudaSuccess;
 }
 
-/// Enqueues `kernel` on `stream` and returns at once. A launch of no blocks succeeds without touching the device.
-/// Errors: those of the launch itself; what happens inside the kernel shows at the next synchronisation.
+/// Enqueues `kernel`, which begins with AwaitEarlierWork, on `stream` and returns at once. A launch of no blocks
+/// succeeds without touching the device. Errors: those of the launch itself; what happens inside the kernel shows at
+/// the next synchronisation.
 template <typename... Parameters, typename... Arguments>
 cudaError_t LaunchKernel(void (*kernel)(Parameters...), const LaunchShape& shape, cudaStream_t stream,
                          Arguments&&... arguments) {
@@ -85,9 +103,9 @@ cudaError_t LaunchKernel(void (*kernel)(Parameters...), const LaunchShape& shape
     return cudaErrorInvalidConfiguration;
   }
   const cudaError_t error = ConsentTo(kernel, shape);
-  return error == cudaSuccess
-             ? cudaLaunchKernelEx(LaunchConfig(shape, stream).get(), kernel, std::forward<Arguments>(arguments)...)
-             : error;
+  return error == cudaSuccess ? cudaLaunchKernelEx(LaunchConfig(shape, stream, true).get(), kernel,
+                                                   std::forward<Arguments>(arguments)...)
+                              : error;
 }
 
 /// How many clusters of this shape (blocks, where cluster_blocks is 1) the current device runs at a time; at least 1.
@@ -99,7 +117,7 @@ std::int64_t ResidentClusters(void (*kernel)(Parameters...), const LaunchShape& 
   if (shape.cluster_blocks > 1) {
     const bool known =
         ConsentTo(kernel, shape) == cudaSuccess &&
-        cudaOccupancyMaxActiveClusters(&count, kernel, LaunchConfig(shape, nullptr).get()) == cudaSuccess;
+        cudaOccupancyMaxActiveClusters(&count, kernel, LaunchConfig(shape, nullptr, false).get()) == cudaSuccess;
     return known && count > 0 ? count : 1;
   }
   int device = 0;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "kernels/device/launch.cuh"
 #include "kernels/primitives/box_rank.cuh"
 #include "kernels/primitives/box_tile.cuh"
 
@@ -13,6 +14,7 @@ namespace kernelwire::box {
 template <typename P>
 __global__ void __launch_bounds__(kSortTile)
     WriteKeptKernel(const __grid_constant__ BoxArguments<typename P::Params> arguments) {
+  AwaitEarlierWork();
   __shared__ int of_warps[32];
   const BoxImage image = FindImage<P>(arguments);
   if (IsSmall<P>(image)) {

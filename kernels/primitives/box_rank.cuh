@@ -28,6 +28,7 @@
 
 #include <cstdint>
 
+#include "kernels/device/launch.cuh"
 #include "kernels/primitives/box_geometry.h"
 #include "kernels/primitives/box_workspace.h"
 #include "kernels/primitives/segment_table.cuh"
@@ -106,6 +107,7 @@ __device__ inline void StoreRun(const Workspace& space, int buffer, std::int64_t
 template <typename P>
 __global__ void __launch_bounds__(kSortTile)
     SortByScoreKernel(const __grid_constant__ BoxArguments<typename P::Params> arguments) {
+  AwaitEarlierWork();
   __shared__ SortShared shared;
   const BoxImage image = FindImage<P>(arguments);
   if (IsSmall<P>(image)) {
@@ -132,6 +134,7 @@ __global__ void __launch_bounds__(kSortTile)
 template <typename P>
 __global__ void __launch_bounds__(kSortTile)
     SortByGroupKernel(const __grid_constant__ BoxArguments<typename P::Params> arguments) {
+  AwaitEarlierWork();
   __shared__ SortShared shared;
   const BoxImage image = FindImage<P>(arguments);
   if (IsSmall<P>(image)) {
@@ -155,6 +158,7 @@ __global__ void __launch_bounds__(kSortTile)
 template <typename P>
 __global__ void __launch_bounds__(kTile)
     MergeRunsKernel(const __grid_constant__ BoxArguments<typename P::Params> arguments, int pass, bool by_group) {
+  AwaitEarlierWork();
   const BoxImage image = FindImage<P>(arguments);
   const Workspace& space = image.space;
   const int passes = MergePasses(image.slots);

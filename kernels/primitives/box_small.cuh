@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "kernels/device/launch.cuh"
 #include "kernels/primitives/box_rank.cuh"
 #include "kernels/primitives/box_tile.cuh"
 
@@ -220,6 +221,7 @@ class SmallSuppressor {
 template <typename P>
 __global__ void __launch_bounds__(kSortTile)
     SmallImagesKernel(const __grid_constant__ BoxArguments<typename P::Params> arguments) {
+  AwaitEarlierWork();
   extern __shared__ __align__(16) unsigned char memory[];
   const BoxImage image = FindImage<P>(arguments);
   if (IsSmall<P>(image)) {

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <cuda/atomic>
 
+#include "kernels/device/launch.cuh"
 #include "kernels/primitives/box_rank.cuh"
 #include "kernels/primitives/box_tile.cuh"
 
@@ -370,6 +371,7 @@ class TileSuppressor {
 template <typename P>
 __global__ void __launch_bounds__(kSuppressThreads)
     SuppressKernel(const __grid_constant__ BoxArguments<typename P::Params> arguments) {
+  AwaitEarlierWork();
   extern __shared__ __align__(16) unsigned char memory[];
   auto& shared = *reinterpret_cast<SuppressShared<typename P::Box>*>(memory);
   __shared__ unsigned ticket;

@@ -18,6 +18,7 @@
 
 #include <cstdint>
 
+#include "kernels/device/launch.cuh"
 #include "kernels/primitives/reduce_load.cuh"
 #include "kernels/primitives/row_reduce.cuh"
 
@@ -63,6 +64,7 @@ __device__ __forceinline__ void AddVectors(const R& reduction, const ReduceArgum
 template <typename R, bool kPlain>
 __global__ void __launch_bounds__(kShortRowBlock)
     ReduceShortRowsKernel(const __grid_constant__ ReduceArguments arguments, const R reduction, int threads) {
+  AwaitEarlierWork();
   using Total = typename R::Total;
   const int lane = static_cast<int>(threadIdx.x) % threads;
   const int rows_of_block = kShortRowBlock / threads;
@@ -153,6 +155,7 @@ template <typename R, bool kPlain>
 __global__ void __launch_bounds__(kLongRowBlock)
     ReduceLongRowsKernel(const __grid_constant__ ReduceArguments arguments, const R reduction,
                          const PartSharing sharing, const int blocks) {
+  AwaitEarlierWork();
   using Total = typename R::Total;
   __shared__ Total slots[ReduceParts::kMaxSlots];
   const int thread = static_cast<int>(threadIdx.x);

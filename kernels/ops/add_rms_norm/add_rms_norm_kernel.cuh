@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "kernels/device/launch.cuh"
 #include "kernels/ops/add_rms_norm/add_rms_norm.h"
 #include "kernels/ops/rms_norm/rms_norm_kernel.cuh"
 
@@ -83,6 +84,7 @@ struct AddRmsNormLoads {
 template <typename T, typename Shape, bool kPlain>
 __global__ void __launch_bounds__(Shape::BlockThreads(kPlain), Shape::ResidentBlocks(kPlain))
     AddRmsNormResidentKernel(const __grid_constant__ AddRmsNormArguments arguments) {
+  AwaitEarlierWork();
   using Acc = AccumulatorOf<T>;
   using Loads = AddRmsNormLoads<T, Shape::kVectors, kPlain>;
   using Held = RowVectors<T, Shape::kVectors, kPlain>;
@@ -154,6 +156,7 @@ struct StreamedSums {
 template <typename T, typename Out>
 __global__ void __launch_bounds__(RowGrid<BlockGroup>::kBlockThreads)
     AddRmsNormStreamKernel(const __grid_constant__ AddRmsNormArguments arguments) {
+  AwaitEarlierWork();
   using Acc = AccumulatorOf<T, Out>;
   using Grid = RowGrid<BlockGroup>;
   const int blocks = arguments.tuning.cluster_blocks;

@@ -134,6 +134,7 @@ using Arguments = box::BoxArguments<Params>;
 inline constexpr int kClearThreads = 128;
 
 __global__ void __launch_bounds__(kClearThreads) ClearKernel(const __grid_constant__ Arguments arguments) {
+  AwaitEarlierWork();
   const box::BoxImage image = box::FindImage<Policy>(arguments);
   if (threadIdx.x == 0) {
     image.space.header()->found = 0;
@@ -350,6 +351,7 @@ class Collector {
 
 template <typename T>
 __global__ void __launch_bounds__(kCollectThreads) CollectKernel(const __grid_constant__ Arguments arguments) {
+  AwaitEarlierWork();
   __shared__ CollectShared shared;
   const box::BoxImage image = box::FindImage<Policy>(arguments);
   Collector<T> collector(arguments.params, image, shared);

@@ -269,6 +269,7 @@ __device__ __noinline__ void LayerNormInF64(Group group, const Row row, double e
 template <typename T, typename Shape, bool kPlain, bool kFew>
 __global__ void __launch_bounds__(Shape::BlockThreads(kPlain), kFew ? 1 : Shape::ResidentBlocks(kPlain))
     LayerNormResidentKernel(const __grid_constant__ LayerNormArguments arguments) {
+  AwaitEarlierWork();
   using Acc = AccumulatorOf<T>;
   using Loads = RowLoads<T, Shape::kVectors, kPlain, FillZero>;
   using Parameter = DeviceParameter<T, Shape::kVectors, Acc, kPlain>;
@@ -343,6 +344,7 @@ __device__ bool StreamLayerNorm(BlockGroup& group, const LayerNormRow<T, Out>& r
 template <typename T, typename Out>
 __global__ void __launch_bounds__(RowGrid<BlockGroup>::kBlockThreads)
     LayerNormStreamKernel(const __grid_constant__ LayerNormArguments arguments) {
+  AwaitEarlierWork();
   using Acc = AccumulatorOf<T, Out>;
   using Grid = RowGrid<BlockGroup>;
   const int blocks = arguments.tuning.cluster_blocks;

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "kernels/device/launch.cuh"
 #include "kernels/ops/nms/nms_kernel.cuh"
 #include "kernels/primitives/box_rank.cuh"
 #include "kernels/primitives/box_tile.cuh"
@@ -117,6 +118,7 @@ __device__ inline void DecayGroup(const Params& params, const box::BoxImage& ima
 template <typename P>
 __global__ void __launch_bounds__(kDecayThreads)
     DecayKernel(const __grid_constant__ box::BoxArguments<Params> arguments) {
+  AwaitEarlierWork();
   __shared__ DecayShared<typename P::Box> shared;
   const box::BoxImage image = box::FindImage<P>(arguments);
   const box::SuppressionRules rules = P::Rules(arguments.params);
@@ -158,6 +160,7 @@ __global__ void __launch_bounds__(kDecayThreads)
 template <typename P>
 __global__ void __launch_bounds__(box::kSortTile)
     WriteRankedKernel(const __grid_constant__ box::BoxArguments<Params> arguments) {
+  AwaitEarlierWork();
   const box::BoxImage image = box::FindImage<P>(arguments);
   const std::int64_t found = image.slots == 0 ? 0 : std::int64_t{image.space.header()->candidates};
   const std::int64_t total = min(found, image.columns);

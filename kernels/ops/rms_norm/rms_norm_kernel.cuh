@@ -131,6 +131,7 @@ __device__ __noinline__ void RmsNormInF64(Group group, const Element element, Ou
 template <typename T, typename Shape, bool kPlain>
 __global__ void __launch_bounds__(Shape::BlockThreads(kPlain), Shape::ResidentBlocks(kPlain))
     RmsNormResidentKernel(const __grid_constant__ RmsNormArguments arguments) {
+  AwaitEarlierWork();
   using Acc = AccumulatorOf<T>;
   using Loads = RowLoads<T, Shape::kVectors, kPlain, FillZero>;
   const int blocks = arguments.tuning.cluster_blocks;
@@ -213,6 +214,7 @@ struct StreamedRow {
 template <typename T, typename Out>
 __global__ void __launch_bounds__(RowGrid<BlockGroup>::kBlockThreads)
     RmsNormStreamKernel(const __grid_constant__ RmsNormArguments arguments) {
+  AwaitEarlierWork();
   using Acc = AccumulatorOf<T, Out>;
   using Grid = RowGrid<BlockGroup>;
   const int blocks = arguments.tuning.cluster_blocks;
