@@ -211,6 +211,8 @@ TEST_F(Catalogue, DetectionOptionsChooseWhatCounts) {
   options.score_activation = ScoreActivation::kSigmoid;
   options.score_threshold = 0.7;
   EXPECT_THAT(indices(options), ElementsAre(2));
+  options.score_threshold = 0.9;
+  EXPECT_THAT(indices(options), IsEmpty());
 }
 
 TEST_F(Catalogue, FindsDetectionsInDeltasToAnchorsOfSeveralImages) {
