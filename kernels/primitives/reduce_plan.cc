@@ -1,7 +1,6 @@
 #include "kernels/primitives/reduce_plan.h"
 
 #include <algorithm>
-#include <cstring>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
@@ -159,14 +158,6 @@ absl::Status FinishReduction(const Plan& plan, FinishedOutput* outputs) {
                      params.accumulator == DataType::kInt32 ? "; ask for accumulator INT64" : ", the widest there is"));
   }
   return absl::OutOfRangeError(absl::StrCat(place, "its type ", NameOf(params.y_type), "; ask for output_type INT64"));
-}
-
-KnownAnswer::Tensor Int64Tensor(const Shape& shape, const std::vector<std::int64_t>& values) {
-  KnownAnswer::Tensor tensor;
-  tensor.desc = TensorDesc{DataType::kInt64, shape};
-  tensor.bytes.resize(values.size() * sizeof(std::int64_t));
-  std::memcpy(tensor.bytes.data(), values.data(), tensor.bytes.size());
-  return tensor;
 }
 
 }  // namespace kernelwire

@@ -4,7 +4,6 @@
 #define KERNELWIRE_KERNELS_PRIMITIVES_REDUCE_PLAN_H_
 
 #include <cstdint>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -25,9 +24,6 @@ absl::StatusOr<Plan> PlanReductionOver(ReduceKind kind, const PlanRequest& reque
 /// Operator::finish of every reduction. Errors: OUT_OF_RANGE when a result did not fit; names the type to ask for where
 /// there is one.
 absl::Status FinishReduction(const Plan& plan, FinishedOutput* outputs);
-
-/// A tensor of a known answer.
-KnownAnswer::Tensor Int64Tensor(const Shape& shape, const std::vector<std::int64_t>& values);
 
 }  // namespace kernelwire
 

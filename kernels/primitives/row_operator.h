@@ -1,13 +1,10 @@
-// What operators over rows plan and run alike: the output's type and bytes, known answers, and how work is shared among
-// threads.
+// What operators over rows plan and run alike: the output's type and bytes, and how work is shared among threads.
 #ifndef KERNELWIRE_KERNELS_PRIMITIVES_ROW_OPERATOR_H_
 #define KERNELWIRE_KERNELS_PRIMITIVES_ROW_OPERATOR_H_
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <string>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -52,15 +49,6 @@ inline absl::StatusOr<OutputPlan> PlanOutput(const std::string& name, DataType d
   output.wanted = true;
   output.bytes = *bytes;
   return output;
-}
-
-/// A tensor of a known answer.
-inline KnownAnswer::Tensor Fp32Tensor(const Shape& shape, const std::vector<float>& values) {
-  KnownAnswer::Tensor tensor;
-  tensor.desc = TensorDesc{DataType::kFp32, shape};
-  tensor.bytes.resize(values.size() * sizeof(float));
-  std::memcpy(tensor.bytes.data(), values.data(), tensor.bytes.size());
-  return tensor;
 }
 
 /// Calls run.Rows(begin, end) over [0, count), on several threads where that pays: pieces hold at least 32 KiB of work,

@@ -1,13 +1,11 @@
 // add_rms_norm: what it takes and promises, and the planning of a request.
-#include <cstddef>
-#include <cstdint>
-
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/core/operator.h"
 #include "kernels/core/status_macros.h"
 #include "kernels/ops/add_rms_norm/add_rms_norm.h"
+#include "kernels/primitives/known_answer.h"
 #include "kernels/primitives/norm_plan.h"
 #include "kernels/primitives/row_operator.h"
 #include "kernels/primitives/row_plan.h"

@@ -2,11 +2,11 @@
 #ifndef KERNELWIRE_KERNELS_OPS_DETECTION_POSTPROCESS_DETECTION_POSTPROCESS_DESCRIPTION_H_
 #define KERNELWIRE_KERNELS_OPS_DETECTION_POSTPROCESS_DETECTION_POSTPROCESS_DESCRIPTION_H_
 
-#include <cstring>
 #include <string>
 #include <vector>
 
 #include "kernels/core/operator.h"
+#include "kernels/primitives/known_answer.h"
 
 namespace kernelwire::detection {
 
@@ -118,23 +118,14 @@ inline OperatorSpec MakeSpec() {
   return spec;
 }
 
-template <typename T>
-KnownAnswer::Tensor TensorOf(DataType dtype, const Shape& shape, const std::vector<T>& values) {
-  KnownAnswer::Tensor tensor;
-  tensor.desc = {dtype, shape};
-  tensor.bytes.resize(values.size() * sizeof(T));
-  std::memcpy(tensor.bytes.data(), values.data(), tensor.bytes.size());
-  return tensor;
-}
-
 /// Four boxes of two classes in planes: the second overlaps the first by 81/119 and goes; the third does too but is of
 /// the other class; the fourth is below the threshold.
 inline KnownAnswer MakeKnownAnswer() {
   KnownAnswer answer;
   answer.inputs = {
-      TensorOf<float>(DataType::kFp32, {6, 4}, {5,     6,    6,      45,      5,     6,    6,      45,    10,
-                                                10,    10,   10,     10,      10,    10,   10,  // centres and sizes
-                                                0.75f, 0.5f, 0.125f, 0.0625f, 0.25f, 0.0f, 0.875f, 0.125f}),
+      Fp32Tensor({6, 4}, {5,     6,    6,      45,      5,     6,    6,      45,
+                          10,    10,   10,     10,      10,    10,   10,     10,  // centres and sizes
+                          0.75f, 0.5f, 0.125f, 0.0625f, 0.25f, 0.0f, 0.875f, 0.125f}),
       {},
       {},
       {},
@@ -143,11 +134,11 @@ inline KnownAnswer MakeKnownAnswer() {
   answer.attributes = {
       {"layout", std::string("yolov8")}, {"max_output", std::int64_t{3}}, {"letterbox", std::string("2,0,1")}};
   answer.outputs = {
-      TensorOf<std::int32_t>(DataType::kInt32, {1}, {2}),
-      TensorOf<float>(DataType::kFp32, {3, 4}, {0.5f, 0, 5.5f, 5, 0, -0.5f, 5, 4.5f, 0, 0, 0, 0}),
-      TensorOf<float>(DataType::kFp32, {3}, {0.875f, 0.75f, 0}),
-      TensorOf<std::int32_t>(DataType::kInt32, {3}, {1, 0, -1}),
-      TensorOf<std::int64_t>(DataType::kInt64, {3}, {2, 0, -1}),
+      Int32Tensor({1}, {2}),
+      Fp32Tensor({3, 4}, {0.5f, 0, 5.5f, 5, 0, -0.5f, 5, 4.5f, 0, 0, 0, 0}),
+      Fp32Tensor({3}, {0.875f, 0.75f, 0}),
+      Int32Tensor({3}, {1, 0, -1}),
+      Int64Tensor({3}, {2, 0, -1}),
   };
   return answer;
 }

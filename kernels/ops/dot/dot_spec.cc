@@ -1,10 +1,7 @@
 // dot: what it takes and promises.
-#include <string>
-#include <vector>
-
 #include "absl/strings/str_cat.h"
+#include "kernels/primitives/known_answer.h"
 #include "kernels/primitives/reduce_plan.h"
-#include "kernels/primitives/row_operator.h"
 
 namespace kernelwire {
 

@@ -1,6 +1,5 @@
 // layer_norm: what it takes and promises, and the planning of a request.
 #include <cstddef>
-#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -9,6 +8,7 @@
 #include "kernels/core/operator.h"
 #include "kernels/core/status_macros.h"
 #include "kernels/ops/layer_norm/layer_norm.h"
+#include "kernels/primitives/known_answer.h"
 #include "kernels/primitives/norm_plan.h"
 #include "kernels/primitives/row_operator.h"
 #include "kernels/primitives/row_plan.h"

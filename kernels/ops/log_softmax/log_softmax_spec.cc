@@ -2,7 +2,7 @@
 #include "absl/status/status.h"
 #include "kernels/core/operator.h"
 #include "kernels/ops/softmax/softmax_family.h"
-#include "kernels/primitives/row_operator.h"
+#include "kernels/primitives/known_answer.h"
 
 namespace kernelwire {
 

@@ -2,10 +2,8 @@
 #ifndef KERNELWIRE_KERNELS_OPS_NMS_NMS_DESCRIPTION_H_
 #define KERNELWIRE_KERNELS_OPS_NMS_NMS_DESCRIPTION_H_
 
-#include <cstring>
-#include <vector>
-
 #include "kernels/core/operator.h"
+#include "kernels/primitives/known_answer.h"
 
 namespace kernelwire::nms {
 
@@ -87,31 +85,21 @@ inline OperatorSpec MakeSpec() {
   return spec;
 }
 
-template <typename T>
-KnownAnswer::Tensor TensorOf(DataType dtype, const Shape& shape, const std::vector<T>& values) {
-  KnownAnswer::Tensor tensor;
-  tensor.desc = {dtype, shape};
-  tensor.bytes.resize(values.size() * sizeof(T));
-  std::memcpy(tensor.bytes.data(), values.data(), tensor.bytes.size());
-  return tensor;
-}
-
 /// Five boxes: the second overlaps the first by 81/119 and goes; the third does as well but is of another class; the
 /// fourth shares half of its area with the first (IoU 1/3); the fifth is below the score threshold.
 inline KnownAnswer MakeKnownAnswer() {
   KnownAnswer answer;
   answer.inputs = {
-      TensorOf<float>(DataType::kFp32, {5, 4},
-                      {0, 0, 10, 10, 1, 1, 11, 11, 1, 1, 11, 11, 5, 0, 15, 10, 40, 40, 50, 50}),
-      TensorOf<float>(DataType::kFp32, {5}, {0.75f, 0.5f, 0.875f, 0.625f, 0.125f}),
-      TensorOf<std::int32_t>(DataType::kInt32, {5}, {3, 3, -1, 3, 3}),
+      Fp32Tensor({5, 4}, {0, 0, 10, 10, 1, 1, 11, 11, 1, 1, 11, 11, 5, 0, 15, 10, 40, 40, 50, 50}),
+      Fp32Tensor({5}, {0.75f, 0.5f, 0.875f, 0.625f, 0.125f}),
+      Int32Tensor({5}, {3, 3, -1, 3, 3}),
       KnownAnswer::Tensor{},
   };
   answer.attributes = {{"iou_threshold", 0.5}, {"score_threshold", 0.25}};
   answer.outputs = {
-      TensorOf<std::int64_t>(DataType::kInt64, {3}, {2, 0, 3}),
-      TensorOf<std::int32_t>(DataType::kInt32, {1}, {3}),
-      TensorOf<float>(DataType::kFp32, {3}, {0.875f, 0.75f, 0.625f}),
+      Int64Tensor({3}, {2, 0, 3}),
+      Int32Tensor({1}, {3}),
+      Fp32Tensor({3}, {0.875f, 0.75f, 0.625f}),
   };
   return answer;
 }

@@ -1,9 +1,8 @@
 // prod: what it takes and promises.
 #include <string>
-#include <vector>
 
+#include "kernels/primitives/known_answer.h"
 #include "kernels/primitives/reduce_plan.h"
-#include "kernels/primitives/row_operator.h"
 
 namespace kernelwire {
 

@@ -1,11 +1,10 @@
 // rms_norm: what it takes and promises, and the planning of a request.
-#include <cstddef>
-
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "kernels/core/operator.h"
 #include "kernels/core/status_macros.h"
 #include "kernels/ops/rms_norm/rms_norm.h"
+#include "kernels/primitives/known_answer.h"
 #include "kernels/primitives/norm_plan.h"
 #include "kernels/primitives/row_operator.h"
 #include "kernels/primitives/row_plan.h"

@@ -1,5 +1,4 @@
 // softmax: what it takes and promises, and the planning of a request.
-#include <cstddef>
 #include <limits>
 #include <optional>
 #include <string>
@@ -11,6 +10,7 @@
 #include "kernels/core/status_macros.h"
 #include "kernels/ops/softmax/softmax.h"
 #include "kernels/ops/softmax/softmax_family.h"
+#include "kernels/primitives/known_answer.h"
 #include "kernels/primitives/row_operator.h"
 #include "kernels/primitives/row_plan.h"
 

@@ -1,8 +1,8 @@
 // sum: what it takes and promises.
 #include <string>
 
+#include "kernels/primitives/known_answer.h"
 #include "kernels/primitives/reduce_plan.h"
-#include "kernels/primitives/row_operator.h"
 
 namespace kernelwire {
 
