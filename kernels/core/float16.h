@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "kernels/core/dtype.h"
+
 namespace kernelwire {
 
 /// Rounds the f64 with bit pattern `bits` to the IEEE-like type of 1 sign bit, `kExponentBits` and `kMantissaBits`
@@ -94,6 +96,18 @@ inline float Fp16ToFloat(std::uint16_t pattern) {
   float value = 0.0f;
   std::memcpy(&value, &bits, sizeof(value));
   return value;
+}
+
+/// Element `index` of aligned FP16, BF16 or FP32, exactly. Requires: one of these types.
+inline float LoadFloat(DataType dtype, const void* data, std::int64_t index) {
+  switch (dtype) {
+    case DataType::kFp16:
+      return Fp16ToFloat(static_cast<const std::uint16_t*>(data)[index]);
+    case DataType::kBf16:
+      return Bf16ToFloat(static_cast<const std::uint16_t*>(data)[index]);
+    default:
+      return static_cast<const float*>(data)[index];
+  }
 }
 
 }  // namespace kernelwire

@@ -124,9 +124,7 @@ KERNELWIRE_HOST_DEVICE inline float Iou(const Corners& a, float a_area, const Co
   return Div(shared, Sub(Add(a_area, b_area), shared));
 }
 
-/// 2^exponent, for exponents of normal numbers.
-KERNELWIRE_HOST_DEVICE inline float PowerOfTwo(int exponent) {
-  const std::uint32_t bits = static_cast<std::uint32_t>(exponent + 127) << 23;
+KERNELWIRE_HOST_DEVICE inline float FloatOfBits(std::uint32_t bits) {
 #ifdef __CUDA_ARCH__
   return __uint_as_float(bits);
 #else
@@ -134,6 +132,11 @@ KERNELWIRE_HOST_DEVICE inline float PowerOfTwo(int exponent) {
   std::memcpy(&value, &bits, sizeof(value));
   return value;
 #endif
+}
+
+/// 2^exponent, for exponents of normal numbers.
+KERNELWIRE_HOST_DEVICE inline float PowerOfTwo(int exponent) {
+  return FloatOfBits(static_cast<std::uint32_t>(exponent + 127) << 23);
 }
 
 /// exp(x) within 2 ulp: the same bits on every machine. x = n ln 2 + r with |r| <= ln 2 / 2; exp(r) by its series to
@@ -182,14 +185,7 @@ KERNELWIRE_HOST_DEVICE inline std::uint32_t DescendingKey(float score) {
 
 /// The score of a key; -0 has become 0.
 KERNELWIRE_HOST_DEVICE inline float ScoreOfKey(std::uint32_t key) {
-  const std::uint32_t bits = (key & 0x80000000u) != 0 ? key : ~key & 0x7fffffffu;
-#ifdef __CUDA_ARCH__
-  return __uint_as_float(bits);
-#else
-  float score = 0.0f;
-  std::memcpy(&score, &bits, sizeof(score));
-  return score;
-#endif
+  return FloatOfBits((key & 0x80000000u) != 0 ? key : ~key & 0x7fffffffu);
 }
 
 }  // namespace kernelwire::box

@@ -36,14 +36,7 @@ inline std::int64_t Pack(float low, float high) {
   return static_cast<std::int64_t>(std::uint64_t{bits[1]} << 32 | bits[0]);
 }
 KERNELWIRE_HOST_DEVICE inline float Unpack(std::int64_t packed, int position) {
-  const auto bits = static_cast<std::uint32_t>(static_cast<std::uint64_t>(packed) >> (32 * position));
-#ifdef __CUDA_ARCH__
-  return __uint_as_float(bits);
-#else
-  float value = 0.0f;
-  std::memcpy(&value, &bits, sizeof(value));
-  return value;
-#endif
+  return box::FloatOfBits(static_cast<std::uint32_t>(static_cast<std::uint64_t>(packed) >> (32 * position)));
 }
 
 enum class Layout : std::uint8_t {

@@ -30,17 +30,6 @@ struct ImageScratch {
   box::RankedBoxes ranked;
 };
 
-inline float Load(DataType type, const void* data, std::int64_t i) {
-  switch (type) {
-    case DataType::kFp16:
-      return Fp16ToFloat(static_cast<const std::uint16_t*>(data)[i]);
-    case DataType::kBf16:
-      return Bf16ToFloat(static_cast<const std::uint16_t*>(data)[i]);
-    default:
-      return static_cast<const float*>(data)[i];
-  }
-}
-
 /// The corners of a box. Returns whether one of its numbers is NaN.
 inline bool LoadBox(const Params& params, const Segment& segment, std::int64_t image, const Candidate& candidate,
                     box::Corners* corners) {
@@ -49,9 +38,9 @@ inline bool LoadBox(const Params& params, const Segment& segment, std::int64_t i
   float anchor[4] = {};
   bool has_nan = false;
   for (int k = 0; k < 4; ++k) {
-    numbers[k] = Load(params.boxes, places.data, places.first + k * places.step);
+    numbers[k] = LoadFloat(params.boxes, places.data, places.first + k * places.step);
     if (params.anchors != DataType::kInvalid) {
-      anchor[k] = Load(params.anchors, segment.inputs[kAnchors], 4 * std::int64_t{candidate.box} + k);
+      anchor[k] = LoadFloat(params.anchors, segment.inputs[kAnchors], 4 * std::int64_t{candidate.box} + k);
     }
     has_nan = has_nan || std::isnan(numbers[k]) || std::isnan(anchor[k]);
   }

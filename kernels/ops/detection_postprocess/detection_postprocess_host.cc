@@ -89,8 +89,8 @@ class Scanner {
   }
 
   float Raw(std::int64_t i, std::int64_t class_id) const {
-    return Load(params_.scores, places_.data,
-                places_.first + (chunk_.first + i) * places_.box_step + class_id * places_.class_step);
+    return LoadFloat(params_.scores, places_.data,
+                     places_.first + (chunk_.first + i) * places_.box_step + class_id * places_.class_step);
   }
 
   bool CannotPass(float raw) const { return params_.raw_cutoff != kLowest && !(raw > params_.raw_cutoff); }

@@ -22,17 +22,6 @@ namespace kernelwire {
 namespace nms {
 namespace {
 
-float LoadFloat(DataType dtype, const void* data, std::int64_t i) {
-  switch (dtype) {
-    case DataType::kFp16:
-      return Fp16ToFloat(static_cast<const std::uint16_t*>(data)[i]);
-    case DataType::kBf16:
-      return Bf16ToFloat(static_cast<const std::uint16_t*>(data)[i]);
-    default:
-      return static_cast<const float*>(data)[i];
-  }
-}
-
 std::uint32_t LoadClass(DataType dtype, const void* data, std::int64_t i) {
   return dtype == DataType::kInt64 ? static_cast<std::uint32_t>(static_cast<const std::int64_t*>(data)[i])
                                    : static_cast<const std::uint32_t*>(data)[i];
