@@ -1,4 +1,5 @@
-// Comparing elements on the host, as max, min, argmax and argmin do. Included once per Highway target.
+// Comparing elements on the host, and reductions that compare, as max, min, argmax and argmin do. Included once per
+// Highway target.
 //
 // The smallest is the largest of what has been turned around: -x, or ~x for integers, which have one more negative
 // number. NaN is above everything, either way; the zeros are equal.
@@ -15,6 +16,7 @@
 #include <type_traits>
 
 #include "hwy/highway.h"
+#include "kernels/primitives/reduce_host-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace kernelwire {
@@ -110,6 +112,31 @@ void LargestEach(const Work* x, std::int64_t count, Work* HWY_RESTRICT largest) 
   for (; j < count; ++j) {
     const Work value = TurnOne<kSmallest>(x[j]);
     largest[j] = IsAbove(value, largest[j]) ? value : largest[j];
+  }
+}
+
+/// Runs a phase of the reduction R<Work, kSmallest>, which keeps the largest, or the largest of what it turns. Work is
+/// a type that holds every element.
+template <template <typename Work, bool kSmallest> class R, bool kSmallest>
+void RunComparison(const HostReduction& job, ReducePhase phase, std::int64_t begin, std::int64_t end) {
+  const DataType type = job.params.x_type;
+  if (type == DataType::kFp64) {
+    RunPhase(job, R<double, kSmallest>{}, phase, begin, end);
+  } else if (IsFloat(type)) {
+    RunPhase(job, R<float, kSmallest>{}, phase, begin, end);
+  } else if (type == DataType::kInt64) {
+    RunPhase(job, R<std::int64_t, kSmallest>{}, phase, begin, end);
+  } else {
+    RunPhase(job, R<std::int32_t, kSmallest>{}, phase, begin, end);
+  }
+}
+
+template <template <typename Work, bool kSmallest> class R>
+void RunComparison(const HostReduction& job, bool smallest, ReducePhase phase, std::int64_t begin, std::int64_t end) {
+  if (smallest) {
+    RunComparison<R, true>(job, phase, begin, end);
+  } else {
+    RunComparison<R, false>(job, phase, begin, end);
   }
 }
 

@@ -30,15 +30,24 @@ const Work* ConvertBlock(const T* from, std::int64_t count, Work* to) {
   return to;
 }
 
+/// A vector's elements, which are of its own type or of a narrower one that it holds.
+template <class D, typename Work>
+HWY_INLINE hn::Vec<D> LoadWide(D d, const Work* from) {
+  if constexpr (std::is_same_v<Work, hn::TFromD<D>>) {
+    return hn::LoadU(d, from);
+  } else {
+    return hn::PromoteTo(d, hn::LoadU(hn::Rebind<Work, D>(), from));
+  }
+}
+
 /// 8-bit integers as i32, whole vectors first.
 template <typename T>
 const std::int32_t* WidenIntegers(const T* from, std::int64_t count, std::int32_t* to) {
   const hn::ScalableTag<std::int32_t> d;
-  const hn::Rebind<T, decltype(d)> d_narrow;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   std::int64_t done = 0;
   for (; done + lanes <= count; done += lanes) {
-    hn::StoreU(hn::PromoteTo(d, hn::LoadU(d_narrow, from + done)), d, to + done);
+    hn::StoreU(LoadWide(d, from + done), d, to + done);
   }
   ConvertBlock(from + done, count - done, to + done);
   return to;

@@ -1,10 +1,8 @@
 // argmax and argmin on the host: a block is first asked for its largest only, and searched where that is new.
 #include "kernels/ops/argmax/argmax_host.h"
 
-#include <cmath>
 #include <cstdint>
 #include <limits>
-#include <type_traits>
 
 #include "kernels/primitives/reduce_host.h"
 #include "kernels/primitives/reduce_store.h"
@@ -14,7 +12,6 @@
 #include "hwy/foreach_target.h"  // must come before highway.h
 #include "hwy/highway.h"
 #include "kernels/primitives/reduce_compare-inl.h"
-#include "kernels/primitives/reduce_host-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace kernelwire {
@@ -62,26 +59,8 @@ struct Place {
   }
 };
 
-template <bool kSmallest>
-void PlacesOf(const HostReduction& job, ReducePhase phase, std::int64_t begin, std::int64_t end) {
-  const DataType type = job.params.x_type;
-  if (type == DataType::kFp64) {
-    RunPhase(job, Place<double, kSmallest>{}, phase, begin, end);
-  } else if (IsFloat(type)) {
-    RunPhase(job, Place<float, kSmallest>{}, phase, begin, end);
-  } else if (type == DataType::kInt64) {
-    RunPhase(job, Place<std::int64_t, kSmallest>{}, phase, begin, end);
-  } else {
-    RunPhase(job, Place<std::int32_t, kSmallest>{}, phase, begin, end);
-  }
-}
-
 void PlacePhase(const HostReduction& job, bool smallest, ReducePhase phase, std::int64_t begin, std::int64_t end) {
-  if (smallest) {
-    PlacesOf<true>(job, phase, begin, end);
-  } else {
-    PlacesOf<false>(job, phase, begin, end);
-  }
+  RunComparison<Place>(job, smallest, phase, begin, end);
 }
 
 }  // namespace HWY_NAMESPACE

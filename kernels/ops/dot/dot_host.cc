@@ -1,7 +1,6 @@
 // dot on the host: products of f32 join the sum by fused multiply-adds, in short chains that go on in f64; products of
 // INT8 are added exactly.
 #include <cstdint>
-#include <type_traits>
 
 #include "kernels/core/operator.h"
 #include "kernels/primitives/reduce_host.h"
@@ -121,10 +120,7 @@ HWY_EXPORT(DotPhase);
 }  // namespace
 
 absl::Status RunDotHost(const Launch& launch, ParallelExecutor& threads) {
-  const auto phase = [](const HostReduction& job, ReducePhase kind, std::int64_t begin, std::int64_t end) {
-    HWY_DYNAMIC_DISPATCH(DotPhase)(job, kind, begin, end);
-  };
-  return RunReduction(HostReduction(launch), phase, threads);
+  return RunReduction(HostReduction(launch), HWY_DYNAMIC_DISPATCH(DotPhase), threads);
 }
 
 }  // namespace kernelwire

@@ -1,7 +1,6 @@
 // l2_norm on the host: squares are added in f64, since they leave the range of f32 long before their root does.
 #include <cmath>
 #include <cstdint>
-#include <type_traits>
 
 #include "kernels/core/operator.h"
 #include "kernels/primitives/reduce_host.h"
@@ -71,13 +70,8 @@ struct SquareSum {
  private:
   template <class D>
   static HWY_INLINE hn::Vec<D> AddSquare(D d, const Work* from, hn::Vec<D> sum) {
-    if constexpr (std::is_same_v<Work, double>) {
-      const auto value = hn::LoadU(d, from);
-      return hn::MulAdd(value, value, sum);
-    } else {
-      const auto value = hn::PromoteTo(d, hn::LoadU(hn::Rebind<Work, D>(), from));
-      return hn::MulAdd(value, value, sum);
-    }
+    const auto value = LoadWide(d, from);
+    return hn::MulAdd(value, value, sum);
   }
 };
 
@@ -126,10 +120,7 @@ HWY_EXPORT(NormPhase);
 }  // namespace
 
 absl::Status RunL2NormHost(const Launch& launch, ParallelExecutor& threads) {
-  const auto phase = [](const HostReduction& job, ReducePhase kind, std::int64_t begin, std::int64_t end) {
-    HWY_DYNAMIC_DISPATCH(NormPhase)(job, kind, begin, end);
-  };
-  return RunReduction(HostReduction(launch), phase, threads);
+  return RunReduction(HostReduction(launch), HWY_DYNAMIC_DISPATCH(NormPhase), threads);
 }
 
 }  // namespace kernelwire

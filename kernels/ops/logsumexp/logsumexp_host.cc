@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <type_traits>
 
 #include "kernels/core/operator.h"
 #include "kernels/primitives/reduce_host.h"
@@ -102,10 +101,7 @@ HWY_EXPORT(LogSumExpPhase);
 }  // namespace
 
 absl::Status RunLogsumexpHost(const Launch& launch, ParallelExecutor& threads) {
-  const auto phase = [](const HostReduction& job, ReducePhase kind, std::int64_t begin, std::int64_t end) {
-    HWY_DYNAMIC_DISPATCH(LogSumExpPhase)(job, kind, begin, end);
-  };
-  return RunReduction(HostReduction(launch), phase, threads);
+  return RunReduction(HostReduction(launch), HWY_DYNAMIC_DISPATCH(LogSumExpPhase), threads);
 }
 
 }  // namespace kernelwire

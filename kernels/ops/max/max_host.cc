@@ -12,7 +12,6 @@
 #include "hwy/foreach_target.h"  // must come before highway.h
 #include "hwy/highway.h"
 #include "kernels/primitives/reduce_compare-inl.h"
-#include "kernels/primitives/reduce_host-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace kernelwire {
@@ -47,26 +46,8 @@ struct Extremum {
   }
 };
 
-template <bool kSmallest>
-void ExtremumOf(const HostReduction& job, ReducePhase phase, std::int64_t begin, std::int64_t end) {
-  const DataType type = job.params.x_type;
-  if (type == DataType::kFp64) {
-    RunPhase(job, Extremum<double, kSmallest>{}, phase, begin, end);
-  } else if (IsFloat(type)) {
-    RunPhase(job, Extremum<float, kSmallest>{}, phase, begin, end);
-  } else if (type == DataType::kInt64) {
-    RunPhase(job, Extremum<std::int64_t, kSmallest>{}, phase, begin, end);
-  } else {
-    RunPhase(job, Extremum<std::int32_t, kSmallest>{}, phase, begin, end);
-  }
-}
-
 void ExtremumPhase(const HostReduction& job, bool smallest, ReducePhase phase, std::int64_t begin, std::int64_t end) {
-  if (smallest) {
-    ExtremumOf<true>(job, phase, begin, end);
-  } else {
-    ExtremumOf<false>(job, phase, begin, end);
-  }
+  RunComparison<Extremum>(job, smallest, phase, begin, end);
 }
 
 }  // namespace HWY_NAMESPACE

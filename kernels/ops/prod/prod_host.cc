@@ -1,6 +1,5 @@
 // prod on the host: floating-point factors in f64, integers exactly.
 #include <cstdint>
-#include <type_traits>
 
 #include "kernels/core/operator.h"
 #include "kernels/ops/prod/prod.h"
@@ -18,16 +17,6 @@ namespace kernelwire {
 namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
-
-/// Elements as vectors of f64.
-template <class D, typename Work>
-HWY_INLINE hn::Vec<D> LoadWide(D d, const Work* from) {
-  if constexpr (std::is_same_v<Work, double>) {
-    return hn::LoadU(d, from);
-  } else {
-    return hn::PromoteTo(d, hn::LoadU(hn::Rebind<Work, D>(), from));
-  }
-}
 
 template <typename WorkType>
 struct FloatProduct {
@@ -152,10 +141,7 @@ HWY_EXPORT(ProductPhase);
 }  // namespace
 
 absl::Status RunProdHost(const Launch& launch, ParallelExecutor& threads) {
-  const auto phase = [](const HostReduction& job, ReducePhase kind, std::int64_t begin, std::int64_t end) {
-    HWY_DYNAMIC_DISPATCH(ProductPhase)(job, kind, begin, end);
-  };
-  return RunReduction(HostReduction(launch), phase, threads);
+  return RunReduction(HostReduction(launch), HWY_DYNAMIC_DISPATCH(ProductPhase), threads);
 }
 
 }  // namespace kernelwire

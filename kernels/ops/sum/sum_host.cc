@@ -80,21 +80,13 @@ inline double SumOfFloats(const float* x, std::int64_t count) {
 template <typename Work, typename Sum>
 Sum SumOfWide(const Work* x, std::int64_t count) {
   const hn::ScalableTag<Sum> d;
-  const hn::Rebind<Work, decltype(d)> narrow;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  const auto load = [&](std::int64_t at) {
-    if constexpr (std::is_same_v<Work, Sum>) {
-      return hn::LoadU(d, x + at);
-    } else {
-      return hn::PromoteTo(d, hn::LoadU(narrow, x + at));
-    }
-  };
   auto s0 = hn::Zero(d);
   auto s1 = hn::Zero(d);
   std::int64_t i = 0;
   for (; i + 2 * lanes <= count; i += 2 * lanes) {
-    s0 = hn::Add(s0, load(i));
-    s1 = hn::Add(s1, load(i + lanes));
+    s0 = hn::Add(s0, LoadWide(d, x + i));
+    s1 = hn::Add(s1, LoadWide(d, x + i + lanes));
   }
   Sum sum = hn::GetLane(hn::SumOfLanes(d, hn::Add(s0, s1)));
   for (; i < count; ++i) {
