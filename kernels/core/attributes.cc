@@ -187,8 +187,7 @@ bool Attributes::Accept(const AttributeSpec& spec, const AttributeValue& given, 
   return false;
 }
 
-absl::StatusOr<Attributes> Attributes::Parse(const std::vector<AttributeSpec>& specs,
-                                             const std::vector<std::pair<std::string, AttributeValue>>& given) {
+absl::StatusOr<Attributes> Attributes::Parse(const std::vector<AttributeSpec>& specs, const AttributeList& given) {
   Attributes attributes;
   std::vector<bool> seen(specs.size(), false);
   for (const auto& [name, value] : given) {

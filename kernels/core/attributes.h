@@ -17,6 +17,9 @@ namespace kernelwire {
 /// A parameter as it came in: the protocol's bool, int64 (uint64 beyond int64 is refused before), double and string.
 using AttributeValue = std::variant<bool, std::int64_t, double, std::string>;
 
+/// The parameters of a request by name, not yet checked.
+using AttributeList = std::vector<std::pair<std::string, AttributeValue>>;
+
 /// What an attribute may be. Enumerations and lists travel as strings (an integer list of one may come as an int64).
 enum class AttributeKind : std::uint8_t {
   kBool,
@@ -51,8 +54,7 @@ class Attributes {
   /// Checks every given name and value. Errors: INVALID_ARGUMENT that names the attribute, what was expected and what
   /// came; for an unknown name it lists the operator's attributes; a name given twice is refused.
   /// `given` need not be sorted.
-  static absl::StatusOr<Attributes> Parse(const std::vector<AttributeSpec>& specs,
-                                          const std::vector<std::pair<std::string, AttributeValue>>& given);
+  static absl::StatusOr<Attributes> Parse(const std::vector<AttributeSpec>& specs, const AttributeList& given);
 
   std::optional<bool> GetBool(std::string_view name) const;
   std::optional<std::int64_t> GetInt(std::string_view name) const;

@@ -52,7 +52,7 @@ struct KnownAnswer {
     std::vector<std::byte> bytes;
   };
   std::vector<Tensor> inputs;  // in the spec's order; desc.dtype == kInvalid: left out
-  std::vector<std::pair<std::string, AttributeValue>> attributes;
+  AttributeList attributes;
   std::vector<Tensor> outputs;      // expected, in the spec's order
   double absolute_tolerance = 0.0;  // for floating-point outputs; integers must be equal
 };

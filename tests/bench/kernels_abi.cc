@@ -14,6 +14,7 @@
 #include "kernels/registry.h"
 #include "server/exec/worker_pool.h"
 
+using kernelwire::AttributeList;
 using kernelwire::Attributes;
 using kernelwire::AttributeValue;
 using kernelwire::Launch;
@@ -55,7 +56,7 @@ AttributeValue ValueOf(absl::string_view text) {
 }
 
 absl::StatusOr<Attributes> ParseAttributes(const Operator& op, const char* text) {
-  std::vector<std::pair<std::string, AttributeValue>> given;
+  AttributeList given;
   for (const absl::string_view word : absl::StrSplit(text, ' ', absl::SkipEmpty())) {
     const std::pair<absl::string_view, absl::string_view> parts = absl::StrSplit(word, absl::MaxSplits('=', 1));
     given.emplace_back(std::string(parts.first), ValueOf(parts.second));

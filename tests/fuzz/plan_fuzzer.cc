@@ -50,8 +50,8 @@ AttributeValue TakeValue(const AttributeSpec& spec, ByteSource& source) {
   }
 }
 
-std::vector<std::pair<std::string, AttributeValue>> TakeAttributes(const OperatorSpec& spec, ByteSource& source) {
-  std::vector<std::pair<std::string, AttributeValue>> given;
+AttributeList TakeAttributes(const OperatorSpec& spec, ByteSource& source) {
+  AttributeList given;
   for (std::size_t count = source.Below(6); count > 0 && !spec.attributes.empty(); --count) {
     const AttributeSpec& attribute = spec.attributes[source.Below(spec.attributes.size())];
     AttributeValue value = TakeValue(attribute, source);
