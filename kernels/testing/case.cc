@@ -2,6 +2,15 @@
 
 namespace kernelwire::testing {
 
+const AttributeValue* FindAttribute(const OperatorCase& test_case, const std::string& name) {
+  for (const auto& [key, value] : test_case.attributes) {
+    if (key == name) {
+      return &value;
+    }
+  }
+  return nullptr;
+}
+
 // Every operator's folder defines its cases (<op>_cases.cc).
 #define KERNELWIRE_OPERATOR(name, Function) OperatorCases Function##Cases();
 #include "kernels/operators.def"

@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "kernels/core/operator.h"
@@ -53,18 +52,23 @@ struct CaseLayout {
 struct OperatorCase {
   std::string name;  // composed from its parameters: letters, digits and underscores
   std::vector<HostTensor> inputs;
-  std::vector<std::pair<std::string, AttributeValue>> attributes;
+  AttributeList attributes;
   std::uint32_t wanted_outputs = 0;  // 0: the defaults of the spec
   bool benchmark = false;            // also timed
   CaseLayout layout{};
 };
 
+/// Null when the case leaves the attribute to its default.
+const AttributeValue* FindAttribute(const OperatorCase& test_case, const std::string& name);
+
+/// The right answer, in f64, by the plainest code that is right.
+using Oracle = std::vector<ExpectedOutput> (*)(const OperatorCase& test_case);
+
 /// What an operator's folder offers to tests: <op>_cases.cc defines `OperatorCases <Function>Cases()`.
 struct OperatorCases {
   std::string name;                 // the operator's
   std::vector<OperatorCase> cases;  // a few dozen, small (milliseconds each), edge cases among them
-  /// The right answer, in f64, by the plainest code that is right.
-  std::vector<ExpectedOutput> (*oracle)(const OperatorCase& test_case) = nullptr;
+  Oracle oracle = nullptr;
 };
 
 /// Of all operators, in the order of operators.def.

@@ -3,6 +3,8 @@
 #define KERNELWIRE_KERNELS_TESTING_GENERATORS_H_
 
 #include <cstdint>
+#include <random>
+#include <utility>
 #include <vector>
 
 #include "kernels/testing/case.h"
@@ -31,9 +33,26 @@ enum class Values : std::uint8_t {
   kZero,
 };
 
+/// Those that wear down what was only tried on normal ones, and how they are called in the names of cases.
+inline constexpr std::pair<const char*, Values> kHardValues[] = {{"outliers", Values::kOutliers},
+                                                                 {"large_mean", Values::kLargeMean},
+                                                                 {"tiny", Values::kTiny},
+                                                                 {"constant", Values::kConstant},
+                                                                 {"zero", Values::kZero}};
+
 /// Deterministic in (dtype, shape, values, seed) on every machine. FP8 E4M3 gets its largest value for what is larger.
 /// Requires: a shape with a countable size.
 HostTensor MakeTensor(DataType dtype, const Shape& shape, Values values, std::uint64_t seed);
+
+/// Uniform in [0, 1), the same on every machine (the standard's distributions are not).
+class Dice {
+ public:
+  explicit Dice(std::uint64_t seed) : bits_(seed) {}
+  double Roll() { return static_cast<double>(bits_() >> 11) * 0x1p-53; }
+
+ private:
+  std::mt19937_64 bits_;
+};
 
 }  // namespace kernelwire::testing
 

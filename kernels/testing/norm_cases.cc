@@ -87,12 +87,7 @@ void AddOutputTypes(CaseList& list) {
 }
 
 void AddValues(CaseList& list) {
-  const std::pair<const char*, Values> kKinds[] = {{"outliers", Values::kOutliers},
-                                                   {"large_mean", Values::kLargeMean},
-                                                   {"tiny", Values::kTiny},
-                                                   {"constant", Values::kConstant},
-                                                   {"zero", Values::kZero}};
-  for (const auto& [name, values] : kKinds) {
+  for (const auto& [name, values] : kHardValues) {
     for (const DataType dtype : {DataType::kFp16, DataType::kFp32}) {
       list.Add(std::string(name) + "_" + TypeName(dtype), MakeTensor(dtype, {4, 515}, values, kSeed + 3));
     }
@@ -164,15 +159,6 @@ HostTensor NormalTensor(DataType dtype, const Shape& shape, std::uint64_t seed) 
 
 HostTensor FilledTensor(DataType dtype, const Shape& shape, double value) {
   return FromDoubles(dtype, shape, std::vector<double>(static_cast<std::size_t>(*shape.ElementCount()), value));
-}
-
-const AttributeValue* FindAttribute(const OperatorCase& test_case, const std::string& name) {
-  for (const auto& [key, value] : test_case.attributes) {
-    if (key == name) {
-      return &value;
-    }
-  }
-  return nullptr;
 }
 
 ExpectedOutput ExpectedRows(const OperatorCase& test_case, std::int64_t row_width) {

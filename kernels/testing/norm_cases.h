@@ -5,14 +5,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "kernels/testing/case.h"
 
 namespace kernelwire::testing {
-
-using AttributeList = std::vector<std::pair<std::string, AttributeValue>>;
 
 /// How an operator takes rows and a weight (absent: dtype kInvalid): its inputs, in the spec's order.
 using ArrangeInputs = std::vector<HostTensor> (*)(HostTensor x, HostTensor weight);
@@ -30,8 +27,6 @@ HostTensor FilledTensor(DataType dtype, const Shape& shape, double value);
 
 // For oracles: what a case asks for.
 
-/// Null when the case leaves the attribute to its default.
-const AttributeValue* FindAttribute(const OperatorCase& test_case, const std::string& name);
 /// Of an operator whose first input gives y its shape and, unless `output_type` says otherwise, its type. The values
 /// are left to the caller.
 ExpectedOutput ExpectedRows(const OperatorCase& test_case, std::int64_t row_width);

@@ -16,17 +16,6 @@ constexpr DataType kTypes[] = {DataType::kFp16,    DataType::kBf16,   DataType::
                                DataType::kInt8,    DataType::kUint8,  DataType::kInt32, DataType::kInt64,
                                DataType::kFp8E4m3, DataType::kFp8E5m2};
 
-const AttributeValue* Find(const OperatorCase& test_case, const std::string& name) {
-  for (const auto& [key, value] : test_case.attributes) {
-    if (key == name) {
-      return &value;
-    }
-  }
-  return nullptr;
-}
-
-AttributeList Axes(const std::string& axes) { return {{"axes", axes}}; }
-
 class Builder {
  public:
   explicit Builder(const ReductionTraits& traits) : traits_(traits) {}
@@ -154,7 +143,7 @@ class Builder {
 /// Which axes a case reduces.
 std::vector<bool> ReducedAxes(const OperatorCase& test_case) {
   const int rank = test_case.inputs[0].desc.shape.rank();
-  const AttributeValue* const value = Find(test_case, "axes");
+  const AttributeValue* const value = FindAttribute(test_case, "axes");
   std::vector<bool> reduced(static_cast<std::size_t>(rank), value == nullptr);
   const auto reduce = [&](std::int64_t axis) {
     if (rank > 0) {
@@ -196,6 +185,8 @@ HostTensor TroubledRows(DataType dtype) {
   return FromDoubles(dtype, {5, 1000}, rows);
 }
 
+AttributeList Axes(const std::string& axes) { return {{"axes", axes}}; }
+
 OperatorCase ReductionCase(const std::string& name, HostTensor x, AttributeList attributes) {
   OperatorCase test_case;
   test_case.name = name;
@@ -204,10 +195,20 @@ OperatorCase ReductionCase(const std::string& name, HostTensor x, AttributeList 
   return test_case;
 }
 
-std::vector<OperatorCase> ReductionCaseList(const ReductionTraits& traits) { return Builder(traits).Build(); }
+OperatorCase ReductionOf(HostTensor x, AttributeList attributes) {
+  return ReductionCase("reduction", std::move(x), std::move(attributes));
+}
+
+OperatorCases ReductionCases(const std::string& name, const ReductionTraits& traits, Oracle oracle) {
+  OperatorCases all;
+  all.name = name;
+  all.cases = Builder(traits).Build();
+  all.oracle = oracle;
+  return all;
+}
 
 std::string TextAttribute(const OperatorCase& test_case, const std::string& name) {
-  const AttributeValue* const value = Find(test_case, name);
+  const AttributeValue* const value = FindAttribute(test_case, name);
   return value == nullptr ? "" : std::get<std::string>(*value);
 }
 
@@ -225,7 +226,7 @@ std::vector<ExpectedOutput> ReductionOracle(const OperatorCase& test_case, DataT
                                             ReducedValue (*reduce)(const std::vector<double>& x)) {
   const Shape& shape = test_case.inputs[0].desc.shape;
   const std::vector<bool> reduced = ReducedAxes(test_case);
-  const AttributeValue* const keepdims = Find(test_case, "keepdims");
+  const AttributeValue* const keepdims = FindAttribute(test_case, "keepdims");
   const bool keep = keepdims != nullptr && std::get<bool>(*keepdims);
   ExpectedOutput y;
   y.wanted = true;

@@ -4,33 +4,36 @@
 
 #include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "kernels/testing/case.h"
 
 namespace kernelwire::testing {
 
-using AttributeList = std::vector<std::pair<std::string, AttributeValue>>;
+/// Normal floats; integers of up to two hundred, or up to a few 1e8 where there is room.
+HostTensor DrawNormal(DataType dtype, const Shape& shape, std::uint64_t seed);
 
 /// What differs between reductions.
 struct ReductionTraits {
   /// Elements of a shape, whose reduction says something (neither all zeros nor beyond every range).
-  HostTensor (*draw)(DataType dtype, const Shape& shape, std::uint64_t seed) = nullptr;
-  bool one_axis = false;                    // or all
-  bool takes_nothing = true;                // an empty reduction has a result
-  std::vector<std::string> output_types{};  // tried for FP16
+  HostTensor (*draw)(DataType dtype, const Shape& shape, std::uint64_t seed) = &DrawNormal;
+  bool one_axis = false;                                                  // or all
+  bool takes_nothing = true;                                              // an empty reduction has a result
+  std::vector<std::string> output_types{"FP16", "BF16", "FP32", "FP64"};  // tried for FP16 and FP8
 };
-
-/// Normal floats; integers of up to two hundred, or up to a few 1e8 where there is room.
-HostTensor DrawNormal(DataType dtype, const Shape& shape, std::uint64_t seed);
 
 /// Rows of 1000 with one trouble each: NaN, an infinity of either sign, something huge; two of it in a row.
 HostTensor TroubledRows(DataType dtype);
 
-OperatorCase ReductionCase(const std::string& name, HostTensor x, AttributeList attributes = {});
+/// The attribute that says which axes to reduce.
+AttributeList Axes(const std::string& axes);
 
-std::vector<OperatorCase> ReductionCaseList(const ReductionTraits& traits);
+OperatorCase ReductionCase(const std::string& name, HostTensor x, AttributeList attributes = {});
+/// For a test of its own, where a name tells nothing.
+OperatorCase ReductionOf(HostTensor x, AttributeList attributes = {});
+
+/// The cases that all reductions share; an operator adds what is particular to it.
+OperatorCases ReductionCases(const std::string& name, const ReductionTraits& traits, Oracle oracle);
 
 /// What the elements of one result, in order, come to.
 struct ReducedValue {

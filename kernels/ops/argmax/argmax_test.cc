@@ -20,21 +20,15 @@ using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-OperatorCase Case(HostTensor x, AttributeList attributes = {}) {
-  return ReductionCase("case", std::move(x), std::move(attributes));
-}
-
-AttributeList Axes(const std::string& axes) { return {{"axes", axes}}; }
-
 TEST(ArgmaxPlanTest, OneAxisOrAll) {
   const HostTensor x = MakeTensor(DataType::kFp32, {2, 3, 4}, Values::kNormal, 1);
   const Operator& op = *FindOperator("argmax");
-  EXPECT_TRUE(PlanCase(op, Case(x, Axes("2"))).ok());
-  EXPECT_TRUE(PlanCase(op, Case(x, Axes("2,0,1"))).ok());
-  const absl::Status status = PlanCase(op, Case(x, Axes("0,2"))).status();
+  EXPECT_TRUE(PlanCase(op, ReductionOf(x, Axes("2"))).ok());
+  EXPECT_TRUE(PlanCase(op, ReductionOf(x, Axes("2,0,1"))).ok());
+  const absl::Status status = PlanCase(op, ReductionOf(x, Axes("0,2"))).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()), HasSubstr("expected one axis, or all of them, got 2 of 3"));
-  EXPECT_FALSE(PlanCase(op, Case(x, {{"output_type", std::string("FP32")}})).ok());
+  EXPECT_FALSE(PlanCase(op, ReductionOf(x, {{"output_type", std::string("FP32")}})).ok());
 }
 
 class ArgmaxTest : public ::testing::TestWithParam<DeviceRunner*> {
@@ -57,21 +51,23 @@ TEST_P(ArgmaxTest, TiesGiveTheFirst) {
       }
       x.back() = 2.0;
       const auto expected = static_cast<double>(first);
-      EXPECT_THAT(Values("argmax", Case(FromDoubles(DataType::kFp32, {width}, x))), ElementsAre(expected)) << width;
-      EXPECT_THAT(Values("argmax", Case(FromDoubles(DataType::kInt8, {width, 1, 1}, x), Axes("0"))),
+      EXPECT_THAT(Values("argmax", ReductionOf(FromDoubles(DataType::kFp32, {width}, x))), ElementsAre(expected))
+          << width;
+      EXPECT_THAT(Values("argmax", ReductionOf(FromDoubles(DataType::kInt8, {width, 1, 1}, x), Axes("0"))),
                   ElementsAre(expected));
       for (double& value : x) {
         value = -value;
       }
-      EXPECT_THAT(Values("argmin", Case(FromDoubles(DataType::kBf16, {width}, x))), ElementsAre(expected)) << width;
+      EXPECT_THAT(Values("argmin", ReductionOf(FromDoubles(DataType::kBf16, {width}, x))), ElementsAre(expected))
+          << width;
     }
   }
 }
 
 TEST_P(ArgmaxTest, OfEqualsOnlyTheFirstInColumnsToo) {
   const HostTensor x = MakeTensor(DataType::kFp32, {700, 5}, Values::kConstant, 1);
-  EXPECT_THAT(Values("argmax", Case(x, Axes("0"))), Each(0.0));
-  EXPECT_THAT(Values("argmin", Case(x, Axes("0"))), Each(0.0));
+  EXPECT_THAT(Values("argmax", ReductionOf(x, Axes("0"))), Each(0.0));
+  EXPECT_THAT(Values("argmin", ReductionOf(x, Axes("0"))), Each(0.0));
 }
 
 TEST_P(ArgmaxTest, TheFirstNanWins) {
@@ -81,7 +77,7 @@ TEST_P(ArgmaxTest, TheFirstNanWins) {
     x[static_cast<std::size_t>(width - 1)] = std::nan("");
     x[static_cast<std::size_t>(width - 2)] = -std::nan("");
     for (const char* const op : {"argmax", "argmin"}) {
-      EXPECT_THAT(Values(op, Case(FromDoubles(DataType::kFp32, {width}, x))),
+      EXPECT_THAT(Values(op, ReductionOf(FromDoubles(DataType::kFp32, {width}, x))),
                   ElementsAre(static_cast<double>(width - 2)));
     }
   }
@@ -90,18 +86,18 @@ TEST_P(ArgmaxTest, TheFirstNanWins) {
 /// An element that equals the identity of the search is found all the same.
 TEST_P(ArgmaxTest, TheLeastThereIsIsFound) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  EXPECT_THAT(Values("argmax", Case(FromDoubles(DataType::kFp32, {3}, {-kInfinity, -kInfinity, -kInfinity}))),
+  EXPECT_THAT(Values("argmax", ReductionOf(FromDoubles(DataType::kFp32, {3}, {-kInfinity, -kInfinity, -kInfinity}))),
               ElementsAre(0.0));
-  EXPECT_THAT(Values("argmin", Case(FromDoubles(DataType::kFp8E4m3, {3}, {448, 448, 448}))), ElementsAre(0.0));
-  EXPECT_THAT(Values("argmax", Case(FromDoubles(DataType::kInt8, {300}, std::vector<double>(300, -128.0)))),
+  EXPECT_THAT(Values("argmin", ReductionOf(FromDoubles(DataType::kFp8E4m3, {3}, {448, 448, 448}))), ElementsAre(0.0));
+  EXPECT_THAT(Values("argmax", ReductionOf(FromDoubles(DataType::kInt8, {300}, std::vector<double>(300, -128.0)))),
               ElementsAre(0.0));
 }
 
 TEST_P(ArgmaxTest, CountsInTheFlattenedTensor) {
   std::vector<double> x(60, 0.0);
   x[47] = 9.0;
-  EXPECT_THAT(Values("argmax", Case(FromDoubles(DataType::kFp32, {3, 4, 5}, x))), ElementsAre(47.0));
-  EXPECT_THAT(Values("argmax", Case(FromDoubles(DataType::kFp32, {3, 4, 5}, x), Axes("1")))[12], 1.0);
+  EXPECT_THAT(Values("argmax", ReductionOf(FromDoubles(DataType::kFp32, {3, 4, 5}, x))), ElementsAre(47.0));
+  EXPECT_THAT(Values("argmax", ReductionOf(FromDoubles(DataType::kFp32, {3, 4, 5}, x), Axes("1")))[12], 1.0);
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 // argmin is argmax of what has been turned around; argmax_test.cc tries both. Here: that they find what min says.
 #include <gtest/gtest.h>
 
-#include <string>
 #include <vector>
 
 #include "kernels/registry.h"
@@ -20,7 +19,7 @@ INSTANTIATE_TEST_SUITE_P(, ArgminTest, ::testing::ValuesIn(AllDeviceRunners()),
 TEST_P(ArgminTest, PointsAtTheMinimum) {
   for (const DataType dtype : {DataType::kFp16, DataType::kFp32, DataType::kFp64, DataType::kInt8, DataType::kInt64}) {
     const HostTensor x = DrawNormal(dtype, {20, 700}, 3);
-    const AttributeList rows = {{"axes", std::string("1")}};
+    const AttributeList rows = Axes("1");
     const auto places = GetParam()->Run(*FindOperator("argmin"), ReductionCase("places", x, rows));
     const auto smallest = GetParam()->Run(*FindOperator("min"), ReductionCase("smallest", x, rows));
     const std::vector<double> values = ToDoubles(x);

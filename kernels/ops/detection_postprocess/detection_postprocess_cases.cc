@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <iterator>
 #include <limits>
-#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,7 +21,6 @@ using detection::kBoxes;
 using detection::kCounts;
 using detection::kPredictions;
 using detection::kScores;
-using AttributeList = std::vector<std::pair<std::string, AttributeValue>>;
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInf = std::numeric_limits<double>::infinity();
@@ -37,16 +35,6 @@ struct Scene {
   double& score(std::int64_t box, std::int64_t class_id) {
     return scores[static_cast<std::size_t>(box * classes + class_id)];
   }
-};
-
-/// Uniform in [0, 1), the same on every machine (the standard's distributions are not).
-class Dice {
- public:
-  explicit Dice(std::uint64_t seed) : bits_(seed) {}
-  double Roll() { return static_cast<double>(bits_() >> 11) * 0x1p-53; }
-
- private:
-  std::mt19937_64 bits_;
 };
 
 /// Boxes crowd around places; one in `share` scores high in the class of its place, the others low everywhere.

@@ -36,7 +36,7 @@ TEST(DotPlanTest, InputsMustMatch) {
               HasSubstr("input 'b': expected the type and shape of a, FP32 [2,3], got FP32 [3,2]"));
   EXPECT_THAT(ErrorOf(Case(a, MakeTensor(DataType::kFp16, {2, 3}, Values::kNormal, 1))), HasSubstr("got FP16 [2,3]"));
   EXPECT_THAT(ErrorOf(Case(a, {})), HasSubstr("input 'b': required"));
-  EXPECT_THAT(ErrorOf(Case(a, a, {{"axes", std::string("0")}})), HasSubstr("axes"));
+  EXPECT_THAT(ErrorOf(Case(a, a, Axes("0"))), HasSubstr("axes"));
   EXPECT_THAT(ErrorOf(Case(MakeTensor(DataType::kInt32, {2}, Values::kZero, 1), a)), HasSubstr("got INT32"));
 }
 
@@ -98,7 +98,7 @@ TEST_P(DotTest, NoPairIsLostAtAnyWidth) {
 TEST_P(DotTest, OfOnesIsTheSum) {
   const HostTensor x = MakeTensor(DataType::kFp32, {3, 20000}, Values::kNormal, 5);
   const HostTensor ones = FromDoubles(DataType::kFp32, {3, 20000}, std::vector<double>(60000, 1.0));
-  const auto sum = GetParam()->Run(*FindOperator("sum"), ReductionCase("sum", x, {{"axes", std::string("1")}}));
+  const auto sum = GetParam()->Run(*FindOperator("sum"), ReductionCase("sum", x, Axes("1")));
   const std::vector<double> expected = ToDoubles(sum.value().front());
   const std::vector<double> actual = Values(Case(x, ones));
   for (std::size_t row = 0; row < expected.size(); ++row) {

@@ -10,15 +10,14 @@ namespace kernelwire::testing {
 namespace {
 
 void AddValues(std::vector<OperatorCase>& cases) {
-  const AttributeList rows = {{"axes", std::string("1")}};
   for (const DataType dtype : {DataType::kFp16, DataType::kFp32, DataType::kFp8E5m2}) {
-    cases.push_back(ReductionCase(std::string("troubled_rows_") + NameOf(dtype), TroubledRows(dtype), rows));
+    cases.push_back(ReductionCase(std::string("troubled_rows_") + NameOf(dtype), TroubledRows(dtype), Axes("1")));
   }
   for (const DataType dtype : {DataType::kBf16, DataType::kFp32}) {
     const std::string name = NameOf(dtype);
-    cases.push_back(ReductionCase("tiny_" + name, MakeTensor(dtype, {4, 600}, Values::kTiny, 8), rows));
-    cases.push_back(ReductionCase("outliers_" + name, MakeTensor(dtype, {4, 600}, Values::kOutliers, 8), rows));
-    cases.push_back(ReductionCase("zero_" + name, MakeTensor(dtype, {4, 600}, Values::kZero, 8), rows));
+    cases.push_back(ReductionCase("tiny_" + name, MakeTensor(dtype, {4, 600}, Values::kTiny, 8), Axes("1")));
+    cases.push_back(ReductionCase("outliers_" + name, MakeTensor(dtype, {4, 600}, Values::kOutliers, 8), Axes("1")));
+    cases.push_back(ReductionCase("zero_" + name, MakeTensor(dtype, {4, 600}, Values::kZero, 8), Axes("1")));
     cases.push_back(ReductionCase("huge_" + name, FromDoubles(dtype, {100}, std::vector<double>(100, 1e30))));
   }
   for (const char* const accumulator : {"FP16", "BF16", "FP64"}) {
@@ -43,15 +42,9 @@ std::vector<ExpectedOutput> L2NormOracle(const OperatorCase& test_case) {
 }  // namespace
 
 OperatorCases L2NormCases() {
-  ReductionTraits traits;
-  traits.draw = &DrawNormal;
-  traits.output_types = {"FP16", "BF16", "FP32", "FP64"};
-  OperatorCases cases;
-  cases.name = "l2_norm";
-  cases.cases = ReductionCaseList(traits);
-  AddValues(cases.cases);
-  cases.oracle = &L2NormOracle;
-  return cases;
+  OperatorCases all = ReductionCases("l2_norm", ReductionTraits(), &L2NormOracle);
+  AddValues(all.cases);
+  return all;
 }
 
 }  // namespace kernelwire::testing

@@ -18,15 +18,11 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-OperatorCase Case(HostTensor x, AttributeList attributes = {}) {
-  return ReductionCase("case", std::move(x), std::move(attributes));
-}
-
 TEST(L2NormPlanTest, IntegersAreComputedInF64AndInNothingElse) {
   const HostTensor x = MakeTensor(DataType::kInt8, {4}, Values::kZero, 1);
-  EXPECT_EQ(PlanCase(*FindOperator("l2_norm"), Case(x)).value()->plan.outputs[0].desc.dtype, DataType::kFp32);
+  EXPECT_EQ(PlanCase(*FindOperator("l2_norm"), ReductionOf(x)).value()->plan.outputs[0].desc.dtype, DataType::kFp32);
   const absl::Status status =
-      PlanCase(*FindOperator("l2_norm"), Case(x, {{"accumulator", std::string("FP32")}})).status();
+      PlanCase(*FindOperator("l2_norm"), ReductionOf(x, {{"accumulator", std::string("FP32")}})).status();
   EXPECT_THAT(std::string(status.message()), HasSubstr("expected one of FP64 for an input of INT8, got FP32"));
 }
 
@@ -46,7 +42,7 @@ TEST_P(L2NormTest, NoSquareOverflowsOrVanishes) {
       if (dtype == DataType::kBf16 && scale < 0x1p-130) {
         continue;  // below its smallest
       }
-      EXPECT_THAT(Values(Case(FromDoubles(dtype, {2}, {3 * scale, -4 * scale}))), ElementsAre(5 * scale));
+      EXPECT_THAT(Values(ReductionOf(FromDoubles(dtype, {2}, {3 * scale, -4 * scale}))), ElementsAre(5 * scale));
     }
   }
 }
@@ -57,20 +53,21 @@ TEST_P(L2NormTest, OfOneElementIsItsMagnitude) {
   for (double& value : expected) {
     value = std::abs(value);
   }
-  EXPECT_EQ(Values(Case(x, {{"axes", std::string("1")}})), expected);
+  EXPECT_EQ(Values(ReductionOf(x, Axes("1"))), expected);
 }
 
 TEST_P(L2NormTest, OfIntegersAndOfNothing) {
-  EXPECT_THAT(Values(Case(FromDoubles(DataType::kInt8, {2}, {-3, 4}))), ElementsAre(5));
-  EXPECT_THAT(Values(Case(FromDoubles(DataType::kInt64, {2}, {3e15, 4e15}), {{"output_type", std::string("FP64")}})),
-              ElementsAre(5e15));
-  EXPECT_THAT(Values(Case({TensorDesc{DataType::kFp32, {0}}, {}})), ElementsAre(0));
+  EXPECT_THAT(Values(ReductionOf(FromDoubles(DataType::kInt8, {2}, {-3, 4}))), ElementsAre(5));
+  EXPECT_THAT(
+      Values(ReductionOf(FromDoubles(DataType::kInt64, {2}, {3e15, 4e15}), {{"output_type", std::string("FP64")}})),
+      ElementsAre(5e15));
+  EXPECT_THAT(Values(ReductionOf({TensorDesc{DataType::kFp32, {0}}, {}})), ElementsAre(0));
 }
 
 TEST_P(L2NormTest, SixteenBitAccumulatorsAreHonoured) {
   const HostTensor x = FromDoubles(DataType::kFp16, {2}, {300, 400});
-  EXPECT_THAT(Values(Case(x)), ElementsAre(500));
-  EXPECT_TRUE(std::isinf(Values(Case(x, {{"accumulator", std::string("FP16")}}))[0])) << "90000 is beyond FP16";
+  EXPECT_THAT(Values(ReductionOf(x)), ElementsAre(500));
+  EXPECT_TRUE(std::isinf(Values(ReductionOf(x, {{"accumulator", std::string("FP16")}}))[0])) << "90000 is beyond FP16";
 }
 
 }  // namespace

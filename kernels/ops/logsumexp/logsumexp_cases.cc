@@ -14,24 +14,22 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 void AddValues(std::vector<OperatorCase>& cases) {
-  const AttributeList rows = {{"axes", std::string("1")}};
-  const AttributeList columns = {{"axes", std::string("0")}};
   for (const DataType dtype : {DataType::kFp16, DataType::kFp32, DataType::kFp64, DataType::kFp8E5m2}) {
     const std::string name = NameOf(dtype);
-    cases.push_back(ReductionCase("troubled_rows_" + name, TroubledRows(dtype), rows));
-    cases.push_back(ReductionCase("troubled_columns_" + name, TroubledRows(dtype), columns));
+    cases.push_back(ReductionCase("troubled_rows_" + name, TroubledRows(dtype), Axes("1")));
+    cases.push_back(ReductionCase("troubled_columns_" + name, TroubledRows(dtype), Axes("0")));
     std::vector<double> masked(3000, -kInfinity);
     masked[2999] = 2.5;
     masked[700] = -1.0;
-    cases.push_back(ReductionCase("masked_" + name, FromDoubles(dtype, {3, 1000}, masked), rows));
-    cases.push_back(ReductionCase("masked_columns_" + name, FromDoubles(dtype, {1000, 3}, masked), columns));
+    cases.push_back(ReductionCase("masked_" + name, FromDoubles(dtype, {3, 1000}, masked), Axes("1")));
+    cases.push_back(ReductionCase("masked_columns_" + name, FromDoubles(dtype, {1000, 3}, masked), Axes("0")));
   }
   const std::pair<const char*, Values> kKinds[] = {
       {"outliers", Values::kOutliers}, {"large_mean", Values::kLargeMean}, {"zero", Values::kZero}};
   for (const auto& [name, values] : kKinds) {
     for (const DataType dtype : {DataType::kBf16, DataType::kFp32}) {
       cases.push_back(
-          ReductionCase(std::string(name) + "_" + NameOf(dtype), MakeTensor(dtype, {4, 4097}, values, 9), rows));
+          ReductionCase(std::string(name) + "_" + NameOf(dtype), MakeTensor(dtype, {4, 4097}, values, 9), Axes("1")));
     }
   }
   std::vector<double> rising;
@@ -76,15 +74,9 @@ std::vector<ExpectedOutput> LogsumexpOracle(const OperatorCase& test_case) {
 }  // namespace
 
 OperatorCases LogsumexpCases() {
-  ReductionTraits traits;
-  traits.draw = &DrawNormal;
-  traits.output_types = {"FP16", "BF16", "FP32", "FP64"};
-  OperatorCases cases;
-  cases.name = "logsumexp";
-  cases.cases = ReductionCaseList(traits);
-  AddValues(cases.cases);
-  cases.oracle = &LogsumexpOracle;
-  return cases;
+  OperatorCases all = ReductionCases("logsumexp", ReductionTraits(), &LogsumexpOracle);
+  AddValues(all.cases);
+  return all;
 }
 
 }  // namespace kernelwire::testing

@@ -19,10 +19,6 @@ using ::testing::ElementsAre;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-OperatorCase Case(HostTensor x, AttributeList attributes = {}) {
-  return ReductionCase("case", std::move(x), std::move(attributes));
-}
-
 class LogsumexpTest : public ::testing::TestWithParam<DeviceRunner*> {
  protected:
   static std::vector<double> Values(const OperatorCase& test_case) {
@@ -38,30 +34,30 @@ TEST_P(LogsumexpTest, InfinitiesWhereverTheyAre) {
   for (const std::int64_t width : {2, 40, 700, 9001, 40000}) {
     const auto count = static_cast<std::size_t>(width);
     std::vector<double> x(count, -kInfinity);
-    EXPECT_THAT(Values(Case(FromDoubles(DataType::kFp32, {width}, x))), ElementsAre(-kInfinity)) << width;
+    EXPECT_THAT(Values(ReductionOf(FromDoubles(DataType::kFp32, {width}, x))), ElementsAre(-kInfinity)) << width;
     x[count - 1] = 3.0;
-    EXPECT_THAT(Values(Case(FromDoubles(DataType::kFp32, {width}, x))), ElementsAre(3.0)) << width;
+    EXPECT_THAT(Values(ReductionOf(FromDoubles(DataType::kFp32, {width}, x))), ElementsAre(3.0)) << width;
     x[count / 2] = kInfinity;
-    EXPECT_THAT(Values(Case(FromDoubles(DataType::kFp32, {width}, x))), ElementsAre(kInfinity)) << width;
+    EXPECT_THAT(Values(ReductionOf(FromDoubles(DataType::kFp32, {width}, x))), ElementsAre(kInfinity)) << width;
     x[0] = std::nan("");
-    EXPECT_TRUE(std::isnan(Values(Case(FromDoubles(DataType::kFp32, {width}, x)))[0])) << width;
+    EXPECT_TRUE(std::isnan(Values(ReductionOf(FromDoubles(DataType::kFp32, {width}, x)))[0])) << width;
   }
 }
 
 TEST_P(LogsumexpTest, OfNothingIsMinusInfinity) {
-  EXPECT_THAT(Values(Case({TensorDesc{DataType::kFp32, {0}}, {}})), ElementsAre(-kInfinity));
+  EXPECT_THAT(Values(ReductionOf({TensorDesc{DataType::kFp32, {0}}, {}})), ElementsAre(-kInfinity));
 }
 
 TEST_P(LogsumexpTest, OfOneElementIsThatElement) {
   const HostTensor x = MakeTensor(DataType::kFp32, {50, 1}, Values::kOutliers, 4);
-  EXPECT_EQ(Values(Case(x, {{"axes", std::string("1")}})), ToDoubles(x));
+  EXPECT_EQ(Values(ReductionOf(x, Axes("1"))), ToDoubles(x));
 }
 
 TEST_P(LogsumexpTest, HugeAndTinyElementsDoNotOverflow) {
-  EXPECT_THAT(Values(Case(FromDoubles(DataType::kFp32, {2}, {3e38, -3e38}))),
+  EXPECT_THAT(Values(ReductionOf(FromDoubles(DataType::kFp32, {2}, {3e38, -3e38}))),
               ElementsAre(static_cast<double>(static_cast<float>(3e38))));
-  EXPECT_NEAR(Values(Case(FromDoubles(DataType::kFp32, {2}, {-1000, -1000})))[0], -1000 + std::log(2.0), 1e-4);
-  EXPECT_NEAR(Values(Case(FromDoubles(DataType::kFp16, {1000}, std::vector<double>(1000, 11.0))))[0],
+  EXPECT_NEAR(Values(ReductionOf(FromDoubles(DataType::kFp32, {2}, {-1000, -1000})))[0], -1000 + std::log(2.0), 1e-4);
+  EXPECT_NEAR(Values(ReductionOf(FromDoubles(DataType::kFp16, {1000}, std::vector<double>(1000, 11.0))))[0],
               11 + std::log(1000.0), 0.02);
 }
 
@@ -70,9 +66,9 @@ TEST_P(LogsumexpTest, OnlyElementsCount) {
   for (std::int64_t width = 1; width < 70; ++width) {
     const auto count = static_cast<std::size_t>(width);
     const double log_width = std::log(static_cast<double>(width));
-    EXPECT_NEAR(Values(Case(FromDoubles(DataType::kFp8E4m3, {width}, std::vector<double>(count, -448.0))))[0],
+    EXPECT_NEAR(Values(ReductionOf(FromDoubles(DataType::kFp8E4m3, {width}, std::vector<double>(count, -448.0))))[0],
                 -448 + log_width, 1e-3);
-    EXPECT_NEAR(Values(Case(FromDoubles(DataType::kInt8, {width}, std::vector<double>(count, -128.0))))[0],
+    EXPECT_NEAR(Values(ReductionOf(FromDoubles(DataType::kInt8, {width}, std::vector<double>(count, -128.0))))[0],
                 -128 + log_width, 1e-3);
   }
 }
@@ -81,8 +77,8 @@ TEST_P(LogsumexpTest, SixteenBitAccumulatorsAreHonoured) {
   const HostTensor x = MakeTensor(DataType::kBf16, {2000}, Values::kZero, 1);
   const AttributeList wide = {{"output_type", std::string("FP32")}};
   const AttributeList rounded = {{"output_type", std::string("FP32")}, {"accumulator", std::string("BF16")}};
-  EXPECT_NEAR(Values(Case(x, wide))[0], std::log(2000.0), 1e-5);
-  const double sum = std::exp(Values(Case(x, rounded))[0]);
+  EXPECT_NEAR(Values(ReductionOf(x, wide))[0], std::log(2000.0), 1e-5);
+  const double sum = std::exp(Values(ReductionOf(x, rounded))[0]);
   const double held = ToDoubles(FromDoubles(DataType::kBf16, {1}, {sum}))[0];
   EXPECT_NEAR(sum, held, sum * 1e-5) << "its sum is one that BF16 holds";
 }

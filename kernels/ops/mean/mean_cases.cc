@@ -10,13 +10,12 @@ namespace kernelwire::testing {
 namespace {
 
 void AddValues(std::vector<OperatorCase>& cases) {
-  const AttributeList rows = {{"axes", std::string("1")}};
   for (const DataType dtype : {DataType::kFp16, DataType::kFp32, DataType::kFp8E5m2}) {
-    cases.push_back(ReductionCase(std::string("troubled_rows_") + NameOf(dtype), TroubledRows(dtype), rows));
+    cases.push_back(ReductionCase(std::string("troubled_rows_") + NameOf(dtype), TroubledRows(dtype), Axes("1")));
   }
   for (const DataType dtype : {DataType::kBf16, DataType::kFp32}) {
     cases.push_back(ReductionCase(std::string("large_mean_") + NameOf(dtype),
-                                  MakeTensor(dtype, {4, 4097}, Values::kLargeMean, 9), rows));
+                                  MakeTensor(dtype, {4, 4097}, Values::kLargeMean, 9), Axes("1")));
   }
   // The sum leaves FP16 and INT32, the mean does not.
   cases.push_back(ReductionCase("FP16_60000", FromDoubles(DataType::kFp16, {500}, std::vector<double>(500, 60000.0))));
@@ -49,15 +48,9 @@ std::vector<ExpectedOutput> MeanOracle(const OperatorCase& test_case) {
 }  // namespace
 
 OperatorCases MeanCases() {
-  ReductionTraits traits;
-  traits.draw = &DrawNormal;
-  traits.output_types = {"FP16", "BF16", "FP32", "FP64"};
-  OperatorCases cases;
-  cases.name = "mean";
-  cases.cases = ReductionCaseList(traits);
-  AddValues(cases.cases);
-  cases.oracle = &MeanOracle;
-  return cases;
+  OperatorCases all = ReductionCases("mean", ReductionTraits(), &MeanOracle);
+  AddValues(all.cases);
+  return all;
 }
 
 }  // namespace kernelwire::testing

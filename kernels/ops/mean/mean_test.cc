@@ -19,20 +19,16 @@ using ::testing::ElementsAre;
 
 const Operator& MeanOp() { return *FindOperator("mean"); }
 
-OperatorCase Case(HostTensor x, AttributeList attributes = {}) {
-  return ReductionCase("case", std::move(x), std::move(attributes));
-}
-
 TEST(MeanPlanTest, IsRealWhateverTheElements) {
   const auto type = [](DataType x) {
-    const auto planned = PlanCase(MeanOp(), Case(MakeTensor(x, {4}, Values::kZero, 1)));
+    const auto planned = PlanCase(MeanOp(), ReductionOf(MakeTensor(x, {4}, Values::kZero, 1)));
     return std::string(NameOf(planned.value()->plan.outputs[0].desc.dtype));
   };
   EXPECT_EQ(type(DataType::kBf16), "BF16");
   EXPECT_EQ(type(DataType::kFp8E5m2), "FP32");
   EXPECT_EQ(type(DataType::kInt64), "FP32");
-  EXPECT_EQ(PlanCase(MeanOp(),
-                     Case(MakeTensor(DataType::kInt8, {4}, Values::kZero, 1), {{"output_type", std::string("INT32")}}))
+  EXPECT_EQ(PlanCase(MeanOp(), ReductionOf(MakeTensor(DataType::kInt8, {4}, Values::kZero, 1),
+                                           {{"output_type", std::string("INT32")}}))
                 .status()
                 .code(),
             absl::StatusCode::kInvalidArgument);
@@ -50,24 +46,25 @@ INSTANTIATE_TEST_SUITE_P(, MeanTest, ::testing::ValuesIn(AllDeviceRunners()),
 
 TEST_P(MeanTest, OfNothingIsNan) {
   const HostTensor nothing{TensorDesc{DataType::kFp32, {3, 0}}, {}};
-  const std::vector<double> y = Values(Case(nothing, {{"axes", std::string("1")}}));
+  const std::vector<double> y = Values(ReductionOf(nothing, Axes("1")));
   ASSERT_EQ(y.size(), 3u);
   EXPECT_TRUE(std::isnan(y[0]) && std::isnan(y[1]) && std::isnan(y[2]));
   const HostTensor no_integers{TensorDesc{DataType::kInt8, {0}}, {}};
-  EXPECT_TRUE(std::isnan(Values(Case(no_integers))[0]));
+  EXPECT_TRUE(std::isnan(Values(ReductionOf(no_integers))[0]));
 }
 
 TEST_P(MeanTest, OfIntegersNeverOverflows) {
   const std::vector<double> largest(1000, 9223372036854774784.0);  // the largest f64 below 2^63
-  EXPECT_THAT(Values(Case(FromDoubles(DataType::kInt64, {1000}, largest), {{"output_type", std::string("FP64")}})),
-              ElementsAre(9223372036854774784.0));
+  EXPECT_THAT(
+      Values(ReductionOf(FromDoubles(DataType::kInt64, {1000}, largest), {{"output_type", std::string("FP64")}})),
+      ElementsAre(9223372036854774784.0));
 }
 
 /// A 16-bit accumulator loses what does not fit beside a large partial sum, and the mean with it.
 TEST_P(MeanTest, SixteenBitAccumulatorsAreHonoured) {
   const HostTensor x = FromDoubles(DataType::kFp16, {8}, std::vector<double>(8, 60000.0));
-  EXPECT_THAT(Values(Case(x)), ElementsAre(60000.0));
-  EXPECT_TRUE(std::isinf(Values(Case(x, {{"accumulator", std::string("FP16")}}))[0]));
+  EXPECT_THAT(Values(ReductionOf(x)), ElementsAre(60000.0));
+  EXPECT_TRUE(std::isinf(Values(ReductionOf(x, {{"accumulator", std::string("FP16")}}))[0]));
 }
 
 }  // namespace

@@ -36,7 +36,6 @@ struct Types {
   DataType scores = DataType::kFp32;
   DataType classes = DataType::kInt32;
 };
-using AttributeList = std::vector<std::pair<std::string, AttributeValue>>;
 
 OperatorCase MakeCase(const std::string& name, const Scene& scene, AttributeList attributes = {}, Types types = {}) {
   const auto boxes = static_cast<std::int64_t>(scene.scores.size());

@@ -31,7 +31,7 @@ PlanRequest Request(const Shape& boxes, const Shape& scores) {
   return request;
 }
 
-std::string PlanError(PlanRequest request, const std::vector<std::pair<std::string, AttributeValue>>& given = {}) {
+std::string PlanError(PlanRequest request, const AttributeList& given = {}) {
   const Attributes attributes = Attributes::Parse(Nms().spec.attributes, given).value();
   request.attributes = &attributes;
   const auto plan = PlanRequestFor(Nms(), request);
@@ -107,7 +107,7 @@ TEST(NmsPlanTest, RefusesValuesThatDoNotFit) {
   EXPECT_TRUE(AllDeviceRunners().front()->Run(Nms(), test_case).ok());
 }
 
-BatchKey KeyOf(PlanRequest request, const std::vector<std::pair<std::string, AttributeValue>>& given) {
+BatchKey KeyOf(PlanRequest request, const AttributeList& given) {
   const Attributes attributes = Attributes::Parse(Nms().spec.attributes, given).value();
   request.attributes = &attributes;
   return PlanRequestFor(Nms(), request).value().key;

@@ -6,10 +6,11 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <random>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "kernels/testing/generators.h"
 
 namespace kernelwire::testing::nms {
 
@@ -27,16 +28,6 @@ struct Scene {
     Add(std::move(box), score);
     classes.push_back(class_id);
   }
-};
-
-/// Uniform in [0, 1), the same on every machine (the standard's distributions are not).
-class Dice {
- public:
-  explicit Dice(std::uint64_t seed) : bits_(seed) {}
-  double Roll() { return static_cast<double>(bits_() >> 11) * 0x1p-53; }
-
- private:
-  std::mt19937_64 bits_;
 };
 
 /// Boxes of sides up to `size` over a square of `extent`; all classes alike if `classes` is 0.

@@ -24,16 +24,15 @@ HostTensor DrawFactors(DataType dtype, const Shape& shape, std::uint64_t seed) {
 }
 
 void AddValues(std::vector<OperatorCase>& cases) {
-  const AttributeList rows = {{"axes", std::string("1")}};
   for (const DataType dtype : {DataType::kFp16, DataType::kFp32, DataType::kFp8E5m2}) {
-    cases.push_back(ReductionCase(std::string("troubled_rows_") + NameOf(dtype), TroubledRows(dtype), rows));
+    cases.push_back(ReductionCase(std::string("troubled_rows_") + NameOf(dtype), TroubledRows(dtype), Axes("1")));
   }
   for (const DataType dtype :
        {DataType::kFp16, DataType::kBf16, DataType::kFp32, DataType::kFp64, DataType::kFp8E4m3}) {
     cases.push_back(ReductionCase(std::string("few_normal_") + NameOf(dtype),
-                                  MakeTensor(dtype, {50, 7}, Values::kNormal, 3), rows));
+                                  MakeTensor(dtype, {50, 7}, Values::kNormal, 3), Axes("1")));
     cases.push_back(ReductionCase(std::string("few_normal_columns_") + NameOf(dtype),
-                                  MakeTensor(dtype, {7, 50}, Values::kNormal, 3), {{"axes", std::string("0")}}));
+                                  MakeTensor(dtype, {7, 50}, Values::kNormal, 3), Axes("0")));
   }
   cases.push_back(
       ReductionCase("INT64_beyond_but_for_a_zero", FromDoubles(DataType::kInt64, {4}, {1e15, 1e15, 0, 1e15})));
@@ -65,13 +64,9 @@ std::vector<ExpectedOutput> ProdOracle(const OperatorCase& test_case) {
 OperatorCases ProdCases() {
   ReductionTraits traits;
   traits.draw = &DrawFactors;
-  traits.output_types = {"FP16", "BF16", "FP32", "FP64"};
-  OperatorCases cases;
-  cases.name = "prod";
-  cases.cases = ReductionCaseList(traits);
-  AddValues(cases.cases);
-  cases.oracle = &ProdOracle;
-  return cases;
+  OperatorCases all = ReductionCases("prod", traits, &ProdOracle);
+  AddValues(all.cases);
+  return all;
 }
 
 }  // namespace kernelwire::testing

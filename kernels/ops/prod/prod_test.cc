@@ -17,10 +17,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-OperatorCase Case(HostTensor x, AttributeList attributes = {}) {
-  return ReductionCase("case", std::move(x), std::move(attributes));
-}
-
 class ProdTest : public ::testing::TestWithParam<DeviceRunner*> {
  protected:
   static absl::StatusOr<std::vector<HostTensor>> Run(const OperatorCase& test_case) {
@@ -33,14 +29,14 @@ INSTANTIATE_TEST_SUITE_P(, ProdTest, ::testing::ValuesIn(AllDeviceRunners()),
                          [](const auto& suite) { return suite.param->name(); });
 
 TEST_P(ProdTest, IntegersThatDoNotFitAreRefusedAndNeverWrapped) {
-  const absl::Status wide = Run(Case(FromDoubles(DataType::kInt64, {2}, {4294967296.0, 4294967296.0}))).status();
+  const absl::Status wide = Run(ReductionOf(FromDoubles(DataType::kInt64, {2}, {4294967296.0, 4294967296.0}))).status();
   EXPECT_EQ(wide.code(), absl::StatusCode::kOutOfRange);
   EXPECT_THAT(std::string(wide.message()), HasSubstr("INT64, the widest there is"));
-  const absl::Status narrow = Run(Case(FromDoubles(DataType::kInt8, {5}, {127, 127, 127, 127, 127}))).status();
+  const absl::Status narrow = Run(ReductionOf(FromDoubles(DataType::kInt8, {5}, {127, 127, 127, 127, 127}))).status();
   EXPECT_EQ(narrow.code(), absl::StatusCode::kOutOfRange);
   EXPECT_THAT(std::string(narrow.message()), HasSubstr("ask for accumulator INT64"));
-  EXPECT_THAT(Values(Case(FromDoubles(DataType::kInt8, {5}, {127, 127, 127, 127, 127}),
-                          {{"accumulator", std::string("INT64")}})),
+  EXPECT_THAT(Values(ReductionOf(FromDoubles(DataType::kInt8, {5}, {127, 127, 127, 127, 127}),
+                                 {{"accumulator", std::string("INT64")}})),
               ElementsAre(std::pow(127.0, 5.0)));
 }
 
@@ -48,22 +44,23 @@ TEST_P(ProdTest, IntegersThatDoNotFitAreRefusedAndNeverWrapped) {
 TEST_P(ProdTest, PowersOfTwoDoNotVanish) {
   for (const int count : {63, 64, 65, 128, 200, 5000}) {
     const std::vector<double> twos(static_cast<std::size_t>(count), 2.0);
-    EXPECT_EQ(Run(Case(FromDoubles(DataType::kInt64, {count}, twos))).status().code(), absl::StatusCode::kOutOfRange);
-    EXPECT_EQ(Run(Case(FromDoubles(DataType::kInt64, {count, 2},
-                                   std::vector<double>(static_cast<std::size_t>(2 * count), 2.0)),
-                       {{"axes", std::string("0")}}))
+    EXPECT_EQ(Run(ReductionOf(FromDoubles(DataType::kInt64, {count}, twos))).status().code(),
+              absl::StatusCode::kOutOfRange);
+    EXPECT_EQ(Run(ReductionOf(FromDoubles(DataType::kInt64, {count, 2},
+                                          std::vector<double>(static_cast<std::size_t>(2 * count), 2.0)),
+                              Axes("0")))
                   .status()
                   .code(),
               absl::StatusCode::kOutOfRange);
   }
   const std::vector<double> twos(62, 2.0);
-  EXPECT_THAT(Values(Case(FromDoubles(DataType::kInt64, {62}, twos))), ElementsAre(std::ldexp(1.0, 62)));
+  EXPECT_THAT(Values(ReductionOf(FromDoubles(DataType::kInt64, {62}, twos))), ElementsAre(std::ldexp(1.0, 62)));
 }
 
 TEST_P(ProdTest, TheLeastInt64FitsAndItsNegativeDoesNot) {
-  EXPECT_THAT(Values(Case(FromDoubles(DataType::kInt64, {2}, {-4294967296.0, 2147483648.0}))),
+  EXPECT_THAT(Values(ReductionOf(FromDoubles(DataType::kInt64, {2}, {-4294967296.0, 2147483648.0}))),
               ElementsAre(-9223372036854775808.0));
-  EXPECT_FALSE(Run(Case(FromDoubles(DataType::kInt64, {2}, {4294967296.0, 2147483648.0}))).ok());
+  EXPECT_FALSE(Run(ReductionOf(FromDoubles(DataType::kInt64, {2}, {4294967296.0, 2147483648.0}))).ok());
 }
 
 /// A zero makes the product 0 wherever it stands, also behind what was too large already.
@@ -71,21 +68,21 @@ TEST_P(ProdTest, OneZeroIsEnough) {
   for (const std::int64_t place : {0, 499, 999}) {
     std::vector<double> x(1000, 3.0);
     x[static_cast<std::size_t>(place)] = 0.0;
-    EXPECT_THAT(Values(Case(FromDoubles(DataType::kInt64, {1000}, x))), ElementsAre(0.0));
+    EXPECT_THAT(Values(ReductionOf(FromDoubles(DataType::kInt64, {1000}, x))), ElementsAre(0.0));
   }
 }
 
 TEST_P(ProdTest, RangesOfFloatsAreLeftAndComeBack) {
   std::vector<double> x(4, 1e-38);
   x.insert(x.end(), 4, 1e38);
-  EXPECT_NEAR(Values(Case(FromDoubles(DataType::kFp32, {8}, x)))[0], 1.0, 1e-5);
+  EXPECT_NEAR(Values(ReductionOf(FromDoubles(DataType::kFp32, {8}, x)))[0], 1.0, 1e-5);
 }
 
 TEST_P(ProdTest, SixteenBitAccumulatorsRoundEveryPartialProduct) {
   const HostTensor x = FromDoubles(DataType::kFp16, {4}, {60000, 60000, 1.0 / 1024, 1.0 / 1024});
-  EXPECT_TRUE(
-      std::isinf(Values(Case(x, {{"accumulator", std::string("FP16")}, {"output_type", std::string("FP32")}}))[0]));
-  EXPECT_FALSE(std::isinf(Values(Case(x, {{"output_type", std::string("FP32")}}))[0]));
+  EXPECT_TRUE(std::isinf(
+      Values(ReductionOf(x, {{"accumulator", std::string("FP16")}, {"output_type", std::string("FP32")}}))[0]));
+  EXPECT_FALSE(std::isinf(Values(ReductionOf(x, {{"output_type", std::string("FP32")}}))[0]));
 }
 
 }  // namespace

@@ -23,8 +23,7 @@ const Operator& RmsNorm() { return *FindOperator("rms_norm"); }
 
 HostTensor Normal(DataType dtype, const Shape& shape) { return MakeTensor(dtype, shape, Values::kNormal, 7); }
 
-OperatorCase MakeCase(HostTensor x, HostTensor weight = {},
-                      std::vector<std::pair<std::string, AttributeValue>> attributes = {}) {
+OperatorCase MakeCase(HostTensor x, HostTensor weight = {}, AttributeList attributes = {}) {
   OperatorCase test_case;
   test_case.name = "case";
   test_case.inputs = {std::move(x), std::move(weight)};
@@ -127,7 +126,7 @@ TEST_P(RmsNormTest, PowersOfTwoCancel) {
     for (double& value : scaled) {
       value *= 1024.0;
     }
-    const std::vector<std::pair<std::string, AttributeValue>> no_epsilon = {{"epsilon", 0.0}};
+    const AttributeList no_epsilon = {{"epsilon", 0.0}};
     const HostTensor y = RunOn(*GetParam(), MakeCase(x, {}, no_epsilon));
     const HostTensor y_scaled =
         RunOn(*GetParam(), MakeCase(FromDoubles(DataType::kFp32, {2, width}, scaled), {}, no_epsilon));

@@ -1,5 +1,4 @@
 // Cases of softmax, and the oracle.
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -128,12 +127,7 @@ void AddTroubledRows(std::vector<OperatorCase>& cases) {
 }
 
 void AddValues(std::vector<OperatorCase>& cases) {
-  const std::pair<const char*, Values> kKinds[] = {{"outliers", Values::kOutliers},
-                                                   {"large_mean", Values::kLargeMean},
-                                                   {"tiny", Values::kTiny},
-                                                   {"constant", Values::kConstant},
-                                                   {"zero", Values::kZero}};
-  for (const auto& [name, values] : kKinds) {
+  for (const auto& [name, values] : kHardValues) {
     for (const DataType dtype : {DataType::kFp16, DataType::kFp32}) {
       cases.push_back(
           MakeCase(std::string(name) + "_" + TypeName(dtype), MakeTensor(dtype, {4, 515}, values, kSeed + 3)));

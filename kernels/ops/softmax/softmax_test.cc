@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,7 +19,6 @@ namespace kernelwire::testing {
 namespace {
 
 using ::testing::HasSubstr;
-using AttributeList = std::vector<std::pair<std::string, AttributeValue>>;
 
 const Operator& Softmax() { return *FindOperator("softmax"); }
 

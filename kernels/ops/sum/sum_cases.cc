@@ -13,23 +13,17 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 void AddValues(std::vector<OperatorCase>& cases) {
-  const std::pair<const char*, Values> kKinds[] = {{"outliers", Values::kOutliers},
-                                                   {"large_mean", Values::kLargeMean},
-                                                   {"tiny", Values::kTiny},
-                                                   {"constant", Values::kConstant},
-                                                   {"zero", Values::kZero}};
-  for (const auto& [name, values] : kKinds) {
+  for (const auto& [name, values] : kHardValues) {
     for (const DataType dtype : {DataType::kBf16, DataType::kFp32}) {
       const HostTensor x = MakeTensor(dtype, {4, 4097}, values, 9);
-      cases.push_back(ReductionCase(std::string(name) + "_" + NameOf(dtype), x, {{"axes", std::string("1")}}));
-      cases.push_back(ReductionCase(std::string(name) + "_columns_" + NameOf(dtype), x, {{"axes", std::string("0")}}));
+      cases.push_back(ReductionCase(std::string(name) + "_" + NameOf(dtype), x, Axes("1")));
+      cases.push_back(ReductionCase(std::string(name) + "_columns_" + NameOf(dtype), x, Axes("0")));
     }
   }
   // The same bits added 300000 times: an error that leans to one side has nowhere to hide.
   cases.push_back(ReductionCase("tenths", FromDoubles(DataType::kFp32, {300000}, std::vector<double>(300000, 0.1))));
   for (const DataType dtype : {DataType::kFp16, DataType::kFp32, DataType::kFp8E5m2}) {
-    cases.push_back(ReductionCase(std::string("troubled_rows_") + NameOf(dtype), TroubledRows(dtype),
-                                  {{"axes", std::string("1")}}));
+    cases.push_back(ReductionCase(std::string("troubled_rows_") + NameOf(dtype), TroubledRows(dtype), Axes("1")));
   }
   cases.push_back(ReductionCase("opposite_infinities", FromDoubles(DataType::kFp32, {3}, {kInfinity, 1, -kInfinity})));
 }
@@ -75,16 +69,10 @@ std::vector<ExpectedOutput> SumOracle(const OperatorCase& test_case) {
 }  // namespace
 
 OperatorCases SumCases() {
-  ReductionTraits traits;
-  traits.draw = &DrawNormal;
-  traits.output_types = {"FP16", "BF16", "FP32", "FP64"};
-  OperatorCases cases;
-  cases.name = "sum";
-  cases.cases = ReductionCaseList(traits);
-  AddValues(cases.cases);
-  AddAccumulators(cases.cases);
-  cases.oracle = &SumOracle;
-  return cases;
+  OperatorCases all = ReductionCases("sum", ReductionTraits(), &SumOracle);
+  AddValues(all.cases);
+  AddAccumulators(all.cases);
+  return all;
 }
 
 }  // namespace kernelwire::testing

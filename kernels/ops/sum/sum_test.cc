@@ -2,7 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -26,12 +25,6 @@ const Operator& SumOp() { return *FindOperator("sum"); }
 
 HostTensor Normal(DataType dtype, const Shape& shape) { return MakeTensor(dtype, shape, Values::kNormal, 7); }
 
-AttributeList Axes(const std::string& axes) { return {{"axes", axes}}; }
-
-OperatorCase Case(HostTensor x, AttributeList attributes = {}) {
-  return ReductionCase("case", std::move(x), std::move(attributes));
-}
-
 Plan PlanOf(const OperatorCase& test_case) { return PlanCase(SumOp(), test_case).value()->plan; }
 
 std::string ErrorOf(const OperatorCase& test_case) {
@@ -43,7 +36,7 @@ std::string ErrorOf(const OperatorCase& test_case) {
 TEST(SumPlanTest, ShapesFollowAxesAndKeepdims) {
   const HostTensor x = Normal(DataType::kFp32, {2, 3, 4});
   const auto shape = [&](AttributeList attributes) {
-    return PlanOf(Case(x, std::move(attributes))).outputs[0].desc.shape.ToString();
+    return PlanOf(ReductionOf(x, std::move(attributes))).outputs[0].desc.shape.ToString();
   };
   EXPECT_EQ(shape({}), "[]");
   EXPECT_EQ(shape({{"axes", std::string()}}), "[]");
@@ -55,7 +48,7 @@ TEST(SumPlanTest, ShapesFollowAxesAndKeepdims) {
 
 TEST(SumPlanTest, TypesFollowTheContract) {
   const auto type = [](DataType x, AttributeList attributes = {}) {
-    return std::string(NameOf(PlanOf(Case(Normal(x, {4}), std::move(attributes))).outputs[0].desc.dtype));
+    return std::string(NameOf(PlanOf(ReductionOf(Normal(x, {4}), std::move(attributes))).outputs[0].desc.dtype));
   };
   EXPECT_EQ(type(DataType::kFp16), "FP16");
   EXPECT_EQ(type(DataType::kFp8E4m3), "FP32");
@@ -67,30 +60,31 @@ TEST(SumPlanTest, TypesFollowTheContract) {
 }
 
 TEST(SumPlanTest, RowCountsShareALaunchAndEqualLayoutsToo) {
-  const BatchKey key = PlanOf(Case(Normal(DataType::kFp16, {4, 6, 5}), Axes("1"))).key;
-  EXPECT_TRUE(key == PlanOf(Case(Normal(DataType::kFp16, {9, 6, 5}), Axes("1"))).key);
-  EXPECT_TRUE(key == PlanOf(Case(Normal(DataType::kFp16, {2, 2, 2, 3, 1, 5}), Axes("2,3"))).key);
-  EXPECT_TRUE(key ==
-              PlanOf(Case(Normal(DataType::kFp16, {6, 5}), {{"axes", std::string("0")}, {"keepdims", true}})).key);
-  EXPECT_FALSE(key == PlanOf(Case(Normal(DataType::kFp16, {4, 5, 6}), Axes("1"))).key);
-  EXPECT_FALSE(key == PlanOf(Case(Normal(DataType::kFp16, {4, 30}), Axes("1"))).key);
-  EXPECT_FALSE(key == PlanOf(Case(Normal(DataType::kBf16, {4, 6, 5}), Axes("1"))).key);
-  EXPECT_FALSE(key == PlanOf(Case(Normal(DataType::kFp16, {4, 6, 5}),
-                                  {{"axes", std::string("1")}, {"accumulator", std::string("FP64")}}))
+  const BatchKey key = PlanOf(ReductionOf(Normal(DataType::kFp16, {4, 6, 5}), Axes("1"))).key;
+  EXPECT_TRUE(key == PlanOf(ReductionOf(Normal(DataType::kFp16, {9, 6, 5}), Axes("1"))).key);
+  EXPECT_TRUE(key == PlanOf(ReductionOf(Normal(DataType::kFp16, {2, 2, 2, 3, 1, 5}), Axes("2,3"))).key);
+  EXPECT_TRUE(
+      key ==
+      PlanOf(ReductionOf(Normal(DataType::kFp16, {6, 5}), {{"axes", std::string("0")}, {"keepdims", true}})).key);
+  EXPECT_FALSE(key == PlanOf(ReductionOf(Normal(DataType::kFp16, {4, 5, 6}), Axes("1"))).key);
+  EXPECT_FALSE(key == PlanOf(ReductionOf(Normal(DataType::kFp16, {4, 30}), Axes("1"))).key);
+  EXPECT_FALSE(key == PlanOf(ReductionOf(Normal(DataType::kBf16, {4, 6, 5}), Axes("1"))).key);
+  EXPECT_FALSE(key == PlanOf(ReductionOf(Normal(DataType::kFp16, {4, 6, 5}),
+                                         {{"axes", std::string("1")}, {"accumulator", std::string("FP64")}}))
                           .key);
 }
 
 TEST(SumPlanTest, ARequestMayBeCutBetweenPieces) {
-  const Plan plan = PlanOf(Case(Normal(DataType::kFp16, {4, 6, 5}), Axes("1")));
+  const Plan plan = PlanOf(ReductionOf(Normal(DataType::kFp16, {4, 6, 5}), Axes("1")));
   EXPECT_EQ(plan.rows, 4);
   EXPECT_EQ(plan.input_row_bytes[0], 60);
   EXPECT_EQ(plan.outputs[0].row_bytes, 10);
-  EXPECT_EQ(PlanOf(Case(Normal(DataType::kFp16, {4, 6, 5}))).rows, 1);
+  EXPECT_EQ(PlanOf(ReductionOf(Normal(DataType::kFp16, {4, 6, 5}))).rows, 1);
 }
 
 TEST(SumPlanTest, OnlyWhatMayOverflowIsChecked) {
   const auto spare = [](DataType x, const Shape& shape, AttributeList attributes = {}) {
-    const Plan plan = PlanOf(Case(MakeTensor(x, shape, Values::kZero, 1), std::move(attributes)));
+    const Plan plan = PlanOf(ReductionOf(MakeTensor(x, shape, Values::kZero, 1), std::move(attributes)));
     return plan.outputs[0].bytes - *plan.outputs[0].desc.ByteSize();
   };
   EXPECT_EQ(spare(DataType::kInt8, {3, 1000}, Axes("1")), 0u) << "a thousand of them fit 32 bits";
@@ -102,16 +96,16 @@ TEST(SumPlanTest, OnlyWhatMayOverflowIsChecked) {
 
 TEST(SumPlanTest, ErrorsSayWhatWasExpectedAndWhatCame) {
   const HostTensor x = Normal(DataType::kFp32, {2, 8});
-  EXPECT_THAT(ErrorOf(Case(x, Axes("2"))), HasSubstr("axes"));
-  EXPECT_THAT(ErrorOf(Case(x, Axes("0,-2"))), HasSubstr("axis 0 twice"));
-  EXPECT_THAT(ErrorOf(Case(x, {{"accumulator", std::string("FP16")}})),
+  EXPECT_THAT(ErrorOf(ReductionOf(x, Axes("2"))), HasSubstr("axes"));
+  EXPECT_THAT(ErrorOf(ReductionOf(x, Axes("0,-2"))), HasSubstr("axis 0 twice"));
+  EXPECT_THAT(ErrorOf(ReductionOf(x, {{"accumulator", std::string("FP16")}})),
               HasSubstr("'accumulator': expected one of FP32, FP64 for an input of FP32, got FP16"));
-  EXPECT_THAT(ErrorOf(Case(x, {{"output_type", std::string("INT32")}})), HasSubstr("got INT32"));
-  EXPECT_THAT(ErrorOf(Case(Normal(DataType::kInt8, {3}), {{"accumulator", std::string("FP32")}})),
+  EXPECT_THAT(ErrorOf(ReductionOf(x, {{"output_type", std::string("INT32")}})), HasSubstr("got INT32"));
+  EXPECT_THAT(ErrorOf(ReductionOf(Normal(DataType::kInt8, {3}), {{"accumulator", std::string("FP32")}})),
               HasSubstr("INT32, INT64"));
-  EXPECT_THAT(ErrorOf(Case(Normal(DataType::kBool, {3}))), HasSubstr("got BOOL"));
-  EXPECT_THAT(ErrorOf(Case(Normal(DataType::kFp32, {}), Axes("1"))), HasSubstr("axes"));
-  EXPECT_THAT(ErrorOf(Case(x, {{"keepdims", std::int64_t{1}}})), HasSubstr("keepdims"));
+  EXPECT_THAT(ErrorOf(ReductionOf(Normal(DataType::kBool, {3}))), HasSubstr("got BOOL"));
+  EXPECT_THAT(ErrorOf(ReductionOf(Normal(DataType::kFp32, {}), Axes("1"))), HasSubstr("axes"));
+  EXPECT_THAT(ErrorOf(ReductionOf(x, {{"keepdims", std::int64_t{1}}})), HasSubstr("keepdims"));
 }
 
 class SumTest : public ::testing::TestWithParam<DeviceRunner*> {
@@ -137,40 +131,42 @@ HostTensor Int64s(const Shape& shape, const std::vector<std::int64_t>& values) {
 
 TEST_P(SumTest, IntegersThatDoNotFitAreRefusedAndNeverWrapped) {
   constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
-  EXPECT_THAT(RangeErrorOf(Case(Int64s({2, 2}, {1, 2, kMax, 1}), Axes("1"))),
+  EXPECT_THAT(RangeErrorOf(ReductionOf(Int64s({2, 2}, {1, 2, kMax, 1}), Axes("1"))),
               HasSubstr("element 1 does not fit the accumulator INT64, the widest there is"));
-  EXPECT_EQ(Run(Case(Int64s({3}, {kMax, 1, -1}))).bytes, Int64s({1}, {kMax}).bytes) << "only the result must fit";
-  EXPECT_EQ(Run(Case(Int64s({2}, {-kMax, -1}))).bytes, Int64s({1}, {-kMax - 1}).bytes);
+  EXPECT_EQ(Run(ReductionOf(Int64s({3}, {kMax, 1, -1}))).bytes, Int64s({1}, {kMax}).bytes)
+      << "only the result must fit";
+  EXPECT_EQ(Run(ReductionOf(Int64s({2}, {-kMax, -1}))).bytes, Int64s({1}, {-kMax - 1}).bytes);
   const AttributeList in_32{{"axes", std::string("0")}, {"accumulator", std::string("INT32")}};
   const HostTensor ints = FromDoubles(DataType::kInt32, {2, 2}, {2147483647, -2147483648.0, 1, 0});
-  EXPECT_THAT(RangeErrorOf(Case(ints, in_32)), HasSubstr("INT32; ask for accumulator INT64"));
-  EXPECT_THAT(Values(Case(ints, Axes("0"))), ElementsAre(2147483648.0, -2147483648.0));
-  EXPECT_THAT(RangeErrorOf(Case(ints, {{"axes", std::string("0")}, {"output_type", std::string("INT32")}})),
+  EXPECT_THAT(RangeErrorOf(ReductionOf(ints, in_32)), HasSubstr("INT32; ask for accumulator INT64"));
+  EXPECT_THAT(Values(ReductionOf(ints, Axes("0"))), ElementsAre(2147483648.0, -2147483648.0));
+  EXPECT_THAT(RangeErrorOf(ReductionOf(ints, {{"axes", std::string("0")}, {"output_type", std::string("INT32")}})),
               HasSubstr("its type INT32; ask for output_type INT64"));
   const HostTensor fits = FromDoubles(DataType::kInt32, {2, 2}, {2147483646, -2147483648.0, 1, 0});
-  EXPECT_THAT(Values(Case(fits, in_32)), ElementsAre(2147483647.0, -2147483648.0));
+  EXPECT_THAT(Values(ReductionOf(fits, in_32)), ElementsAre(2147483647.0, -2147483648.0));
 }
 
 /// 2^24 INT8 of -128 come to -2^31, which fits; one more does not.
 TEST_P(SumTest, TheEdgeOfInt8) {
-  const std::vector<double> many((std::size_t{1} << 24) + 1, -128.0);
-  EXPECT_THAT(RangeErrorOf(Case(FromDoubles(DataType::kInt8, {(1 << 24) + 1}, many))),
-              HasSubstr("ask for accumulator INT64"));
-  const std::vector<double> enough(std::size_t{1} << 24, -128.0);
-  EXPECT_THAT(Values(Case(FromDoubles(DataType::kInt8, {1 << 24}, enough))), ElementsAre(-2147483648.0));
+  const auto least = [](std::int64_t count) {
+    return HostTensor{TensorDesc{DataType::kInt8, {count}},
+                      std::vector<std::byte>(static_cast<std::size_t>(count), std::byte{0x80})};
+  };
+  EXPECT_THAT(RangeErrorOf(ReductionOf(least((1 << 24) + 1))), HasSubstr("ask for accumulator INT64"));
+  EXPECT_THAT(Values(ReductionOf(least(1 << 24))), ElementsAre(-2147483648.0));
 }
 
 TEST_P(SumTest, SixteenBitAccumulatorsRoundEveryPartialSum) {
   const HostTensor x = FromDoubles(DataType::kFp16, {8}, std::vector<double>(8, 60000.0));
   const auto sum = [&](const char* accumulator) {
-    return Values(Case(x, {{"accumulator", std::string(accumulator)}, {"output_type", std::string("FP32")}}))[0];
+    return Values(ReductionOf(x, {{"accumulator", std::string(accumulator)}, {"output_type", std::string("FP32")}}))[0];
   };
   EXPECT_EQ(sum("FP32"), 480000.0);
   EXPECT_EQ(sum("FP16"), std::numeric_limits<double>::infinity());
   EXPECT_NE(sum("BF16"), 480000.0);
   // 256 + 1 is 256 in BF16: seven ones beside it are lost, whoever comes first.
   const HostTensor ones = FromDoubles(DataType::kBf16, {2}, {256, 1});
-  EXPECT_THAT(Values(Case(ones, {{"accumulator", std::string("BF16")}, {"output_type", std::string("FP32")}})),
+  EXPECT_THAT(Values(ReductionOf(ones, {{"accumulator", std::string("BF16")}, {"output_type", std::string("FP32")}})),
               ElementsAre(256.0));
 }
 
@@ -182,8 +178,8 @@ TEST_P(SumTest, ALongRowsBitsDoNotDependOnTheRowsBesideIt) {
     for (int copy = 0; copy < 280; ++copy) {
       many.bytes.insert(many.bytes.end(), one.bytes.begin(), one.bytes.end());
     }
-    const std::vector<double> together = Values(Case(many, Axes("1")));
-    EXPECT_THAT(together, ::testing::Each(Values(Case(one, Axes("1")))[0])) << width;
+    const std::vector<double> together = Values(ReductionOf(many, Axes("1")));
+    EXPECT_THAT(together, ::testing::Each(Values(ReductionOf(one, Axes("1")))[0])) << width;
   }
 }
 
@@ -196,7 +192,7 @@ TEST_P(SumTest, AColumnsBitsDoNotDependOnItsNeighbours) {
       for (const double value : column) {
         x.insert(x.end(), static_cast<std::size_t>(columns), value);
       }
-      const std::vector<double> y = Values(Case(FromDoubles(DataType::kFp32, {height, columns}, x), Axes("0")));
+      const std::vector<double> y = Values(ReductionOf(FromDoubles(DataType::kFp32, {height, columns}, x), Axes("0")));
       sums.insert(sums.end(), y.begin(), y.end());
     }
     EXPECT_THAT(sums, ::testing::Each(sums.front())) << height;
@@ -213,9 +209,9 @@ TEST_P(SumTest, NoElementIsLostAtAnyWidth) {
   for (const std::int64_t width : widths) {
     const std::vector<double> ones(static_cast<std::size_t>(2 * width), 1.0);
     for (const DataType dtype : {DataType::kInt8, DataType::kFp32}) {
-      EXPECT_THAT(Values(Case(FromDoubles(dtype, {2, width}, ones), Axes("1"))),
+      EXPECT_THAT(Values(ReductionOf(FromDoubles(dtype, {2, width}, ones), Axes("1"))),
                   ::testing::Each(static_cast<double>(width)));
-      EXPECT_THAT(Values(Case(FromDoubles(dtype, {width, 2}, ones), Axes("0"))),
+      EXPECT_THAT(Values(ReductionOf(FromDoubles(dtype, {width, 2}, ones), Axes("0"))),
                   ::testing::Each(static_cast<double>(width)));
     }
   }
@@ -225,12 +221,12 @@ TEST_P(SumTest, NoElementIsLostAtAnyWidth) {
 TEST_P(SumTest, WideIntegersAreRoundedOnce) {
   // Halfway between two BF16, and one more, which f64 cannot see: up, not to even.
   constexpr std::int64_t kJustAboveHalf = (std::int64_t{257} << 54) + 1;
-  const HostTensor y = Run(Case(Int64s({1}, {kJustAboveHalf}), {{"output_type", std::string("BF16")}}));
+  const HostTensor y = Run(ReductionOf(Int64s({1}, {kJustAboveHalf}), {{"output_type", std::string("BF16")}}));
   EXPECT_THAT(ToDoubles(y), ElementsAre(std::ldexp(258.0, 54)));
 }
 
 TEST_P(SumTest, AHundredRunsGiveTheSameBits) {
-  const OperatorCase test_case = Case(Normal(DataType::kFp32, {3, 50000}), Axes("1"));
+  const OperatorCase test_case = ReductionOf(Normal(DataType::kFp32, {3, 50000}), Axes("1"));
   const std::vector<std::byte> first = Run(test_case).bytes;
   for (int run = 0; run < 100; ++run) {
     ASSERT_EQ(Run(test_case).bytes, first) << run;
