@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdint>
+#include <map>
 #include <ostream>
 #include <random>
 #include <set>
@@ -13,10 +14,10 @@
 #include <vector>
 
 #include "kernels/registry.h"
+#include "kernels/testing/batch_groups.h"
 #include "kernels/testing/case.h"
 #include "kernels/testing/device_runner.h"
 #include "kernels/testing/generators.h"
-#include "kernels/testing/launch_image.h"
 #include "kernels/testing/tolerance.h"
 
 namespace kernelwire::testing {
@@ -58,24 +59,31 @@ std::uint32_t SeedOf(const std::string& name) {
   return hash;
 }
 
-/// The cases that may share a launch with `test_case`, itself among them.
-std::vector<const OperatorCase*> PossibleCompanions(const Trial& trial) {
-  const BatchKey key = PlanCase(trial.op(), *trial.test_case).value()->plan.key;
-  std::vector<const OperatorCase*> companions;
-  for (const OperatorCase& candidate : trial.cases->cases) {
-    const auto planned = PlanCase(trial.op(), candidate);
-    if (planned.ok() && (*planned)->plan.key == key) {
-      companions.push_back(&candidate);
+/// Of all cases of an operator; found once.
+const std::vector<BatchGroup>& GroupsOf(const OperatorCases& cases) {
+  static std::map<const OperatorCases*, std::vector<BatchGroup>> groups;
+  const auto [found, added] = groups.try_emplace(&cases);
+  if (added) {
+    found->second = BatchGroupsOf(*FindOperator(cases.name), cases.cases);
+  }
+  return found->second;
+}
+
+/// The cases that may share a launch with `trial`'s, itself among them; none if the operator refuses it.
+BatchGroup PossibleCompanions(const Trial& trial) {
+  for (const BatchGroup& group : GroupsOf(*trial.cases)) {
+    if (std::find(group.begin(), group.end(), trial.test_case) != group.end()) {
+      return group;
     }
   }
-  return companions;
+  return {};
 }
 
 /// `trial`'s case somewhere among one to seven companions, any of them perhaps more than once.
-std::vector<const OperatorCase*> DrawBatch(const Trial& trial, std::uint32_t seed) {
-  const std::vector<const OperatorCase*> possible = PossibleCompanions(trial);
+BatchGroup DrawBatch(const Trial& trial, std::uint32_t seed) {
+  const BatchGroup possible = PossibleCompanions(trial);
   std::mt19937 random(seed);  // its sequence is the same on every machine, unlike those of std distributions
-  std::vector<const OperatorCase*> batch;
+  BatchGroup batch;
   const std::size_t companions = 1 + random() % 7;
   for (std::size_t i = 0; i < companions; ++i) {
     batch.push_back(possible[random() % possible.size()]);
@@ -84,11 +92,22 @@ std::vector<const OperatorCase*> DrawBatch(const Trial& trial, std::uint32_t see
   return batch;
 }
 
+/// What a case gives alone on the trial's device. Run once, though it is asked for by the case itself and by every
+/// batch that the case is drawn into: the run itself has seen to it that another one gives the same bits.
+const absl::StatusOr<std::vector<HostTensor>>& Alone(const Trial& trial, const OperatorCase& test_case) {
+  static std::map<std::pair<const OperatorCase*, DeviceRunner*>, absl::StatusOr<std::vector<HostTensor>>> results;
+  const auto [found, added] = results.try_emplace({&test_case, trial.device});
+  if (added) {
+    found->second = trial.device->Run(trial.op(), test_case);
+  }
+  return found->second;
+}
+
 class BatteryTest : public ::testing::TestWithParam<Trial> {};
 
 TEST_P(BatteryTest, AgreesWithTheOracle) {
   const Trial& trial = GetParam();
-  const auto outputs = trial.device->Run(trial.op(), *trial.test_case);
+  const auto& outputs = Alone(trial, *trial.test_case);
   ASSERT_TRUE(outputs.ok()) << outputs.status();
   const std::vector<ExpectedOutput> expected = trial.cases->oracle(*trial.test_case);
   ASSERT_EQ(outputs->size(), expected.size());
@@ -101,15 +120,15 @@ TEST_P(BatteryTest, SameBitsAloneAndBatched) {
   const Trial& trial = GetParam();
   const std::uint32_t seed = SeedOf(trial.cases->name + trial.test_case->name);
   SCOPED_TRACE("seed " + std::to_string(seed));
-  const std::vector<const OperatorCase*> batch = DrawBatch(trial, seed);
+  ASSERT_FALSE(PossibleCompanions(trial).empty());
+  const BatchGroup batch = DrawBatch(trial, seed);
   const auto together = trial.device->RunBatch(trial.op(), batch);
   ASSERT_TRUE(together.ok()) << together.status();
   for (std::size_t c = 0; c < batch.size(); ++c) {
-    const auto alone = trial.device->Run(trial.op(), *batch[c]);
+    const auto& alone = Alone(trial, *batch[c]);
     ASSERT_TRUE(alone.ok()) << alone.status();
     for (std::size_t i = 0; i < alone->size(); ++i) {
-      EXPECT_EQ((*alone)[i].desc.shape, (*together)[c][i].desc.shape) << batch[c]->name << ", output " << i;
-      EXPECT_TRUE((*alone)[i].bytes == (*together)[c][i].bytes)
+      EXPECT_TRUE(SameBits((*alone)[i], (*together)[c][i]))
           << batch[c]->name << ", request " << c << " of " << batch.size() << ", output " << i;
     }
   }
@@ -188,8 +207,8 @@ TEST(CasesTest, AreThereForEveryOperatorUnderUsableNames) {
 TEST(CasesTest, SomeOfEveryOperatorShareALaunch) {
   for (const OperatorCases& cases : AllOperatorCases()) {
     std::size_t most = 0;
-    for (const OperatorCase& test_case : cases.cases) {
-      most = std::max(most, PossibleCompanions({&cases, &test_case, nullptr}).size());
+    for (const BatchGroup& group : GroupsOf(cases)) {
+      most = std::max(most, group.size());
     }
     EXPECT_GE(most, 3u) << cases.name << ": too few cases of one batch key to try batching";
   }

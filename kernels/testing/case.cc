@@ -1,6 +1,13 @@
 #include "kernels/testing/case.h"
 
+#include "kernels/testing/guarded_buffer.h"
+
 namespace kernelwire::testing {
+
+bool SameBits(const HostTensor& a, const HostTensor& b) {
+  return a.desc.dtype == b.desc.dtype && a.desc.shape == b.desc.shape && a.bytes.size() == b.bytes.size() &&
+         SameBytes(a.bytes.data(), b.bytes.data(), a.bytes.size());
+}
 
 const AttributeValue* FindAttribute(const OperatorCase& test_case, const std::string& name) {
   for (const auto& [key, value] : test_case.attributes) {
@@ -10,11 +17,6 @@ const AttributeValue* FindAttribute(const OperatorCase& test_case, const std::st
   }
   return nullptr;
 }
-
-// Every operator's folder defines its cases (<op>_cases.cc).
-#define KERNELWIRE_OPERATOR(name, Function) OperatorCases Function##Cases();
-#include "kernels/operators.def"
-#undef KERNELWIRE_OPERATOR
 
 const std::vector<OperatorCases>& AllOperatorCases() {
 #define KERNELWIRE_OPERATOR(name, Function) Function##Cases(),

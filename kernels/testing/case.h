@@ -21,6 +21,9 @@ struct HostTensor {
   bool present() const { return desc.dtype != DataType::kInvalid; }
 };
 
+/// Whether type, shape and every byte are the same.
+bool SameBits(const HostTensor& a, const HostTensor& b);
+
 /// How an output is held against the oracle.
 enum class Agreement : std::uint8_t {
   kExact,    // integers, indices: equal; floats: equal values, NaN equal to NaN
@@ -71,7 +74,12 @@ struct OperatorCases {
   Oracle oracle = nullptr;
 };
 
-/// Of all operators, in the order of operators.def.
+// Of one operator: RmsNormCases() and so on, made anew by each call.
+#define KERNELWIRE_OPERATOR(name, Function) OperatorCases Function##Cases();
+#include "kernels/operators.def"
+#undef KERNELWIRE_OPERATOR
+
+/// Of all operators, in the order of operators.def; made once.
 const std::vector<OperatorCases>& AllOperatorCases();
 
 }  // namespace kernelwire::testing

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "kernels/registry.h"
+#include "kernels/testing/batch_groups.h"
 #include "kernels/testing/case.h"
 #include "kernels/testing/device_runner.h"
-#include "kernels/testing/launch_image.h"
 
 namespace kernelwire::testing {
 namespace {
@@ -33,31 +33,21 @@ std::size_t InputBytes(const OperatorCase& test_case) {
   return bytes;
 }
 
-/// The small cases of an operator, grouped by batch key; groups of at least two.
+/// The small cases of an operator that may share a launch; groups of at least two.
 std::vector<std::vector<Request>> Groups(const Operator& op, const OperatorCases& cases, DeviceRunner& device) {
-  std::vector<std::pair<BatchKey, std::vector<Request>>> by_key;
-  for (const OperatorCase& test_case : cases.cases) {
-    const auto planned = PlanCase(op, test_case);
-    if (!planned.ok() || InputBytes(test_case) > kSmall) {
-      continue;
-    }
-    auto outputs = device.Run(op, test_case);
-    if (!outputs.ok()) {
-      ADD_FAILURE() << test_case.name << ": " << outputs.status();
-      continue;
-    }
-    auto group = by_key.begin();
-    while (group != by_key.end() && !(group->first == (*planned)->plan.key)) {
-      ++group;
-    }
-    if (group == by_key.end()) {
-      by_key.emplace_back((*planned)->plan.key, std::vector<Request>());
-      group = by_key.end() - 1;
-    }
-    group->second.push_back({&test_case, *std::move(outputs)});
-  }
   std::vector<std::vector<Request>> groups;
-  for (auto& [key, requests] : by_key) {
+  for (const BatchGroup& group : BatchGroupsOf(op, cases.cases)) {
+    std::vector<Request> requests;
+    for (const OperatorCase* const test_case : group) {
+      if (InputBytes(*test_case) > kSmall) {
+        continue;
+      }
+      auto outputs = device.Run(op, *test_case);
+      EXPECT_TRUE(outputs.ok()) << test_case->name << ": " << outputs.status();
+      if (outputs.ok()) {
+        requests.push_back({test_case, *std::move(outputs)});
+      }
+    }
     if (requests.size() >= 2) {
       groups.push_back(std::move(requests));
     }
@@ -88,7 +78,7 @@ TEST_P(CompanyTest, ChangesNoBit) {
   for (int draw = 0; draw < kDraws; ++draw) {
     const std::vector<Request>& group = groups[random() % groups.size()];
     std::vector<const Request*> drawn(2 + random() % 7);
-    std::vector<const OperatorCase*> batch;
+    BatchGroup batch;
     for (const Request*& request : drawn) {
       request = &group[random() % group.size()];
       batch.push_back(request->test_case);
@@ -97,7 +87,7 @@ TEST_P(CompanyTest, ChangesNoBit) {
     ASSERT_TRUE(together.ok()) << "draw " << draw << ": " << together.status();
     for (std::size_t r = 0; r < drawn.size(); ++r) {
       for (std::size_t i = 0; i < drawn[r]->alone.size(); ++i) {
-        ASSERT_TRUE((*together)[r][i].bytes == drawn[r]->alone[i].bytes)
+        ASSERT_TRUE(SameBits((*together)[r][i], drawn[r]->alone[i]))
             << "draw " << draw << ", request " << r << " of " << drawn.size() << " (" << batch[r]->name << "), output "
             << i;
       }

@@ -31,10 +31,6 @@ absl::StatusOr<PlannedCases> PlanAll(const Operator& op, const std::vector<const
   return planned;
 }
 
-bool SameBits(const HostTensor& a, const HostTensor& b) {
-  return a.desc.dtype == b.desc.dtype && a.desc.shape == b.desc.shape && a.bytes == b.bytes;
-}
-
 absl::Status CheckSameBits(const Operator& op, const std::vector<const OperatorCase*>& cases, const Outputs& first,
                            const Outputs& second) {
   for (std::size_t c = 0; c < cases.size(); ++c) {

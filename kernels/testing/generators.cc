@@ -235,7 +235,8 @@ HostTensor MakeTensor(DataType dtype, const Shape& shape, Values values, std::ui
   HostTensor tensor = Allocate(dtype, shape);
   Random random(seed);
   const double largest = dtype == DataType::kFp8E4m3 ? 448.0 : std::numeric_limits<double>::infinity();
-  for (std::int64_t i = 0; i < shape.ElementCount().value(); ++i) {
+  const std::int64_t count = shape.ElementCount().value();
+  for (std::int64_t i = 0; i < count; ++i) {
     const double value = Draw(random, dtype, values);
     WriteElement(dtype, tensor.bytes.data(), i, std::clamp(value, -largest, largest));
   }

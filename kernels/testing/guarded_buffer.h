@@ -7,6 +7,11 @@
 
 namespace kernelwire::testing {
 
+/// Whether `count` bytes are the same, or all equal `fill`. The tests look at every byte that an operator could have
+/// touched, so these take many at a time.
+bool SameBytes(const std::byte* a, const std::byte* b, std::size_t count);
+bool AllEqual(const std::byte* begin, std::size_t count, std::byte fill);
+
 /// One allocation: guard band, payload, guard band, all of it filled with one byte at first. The payload starts at a
 /// multiple of 256 that is no multiple of 512: what the contract of Segment promises and no more. In a build with
 /// AddressSanitizer the guard bands may be closed, so that reading them is an error too. Movable; not thread-safe.

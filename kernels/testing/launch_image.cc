@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -168,7 +167,7 @@ bool LaunchImage::GapsIntact(const Placement& placement) const {
   for (std::size_t row = 0; row + 1 < placement.rows; ++row) {
     const std::byte* const gap = data + row * placement.stride_bytes + placement.row_bytes;
     const std::byte* const next = data + (row + 1) * placement.stride_bytes;
-    if (!std::all_of(gap, next, [this](std::byte value) { return value == fill_; })) {
+    if (!AllEqual(gap, static_cast<std::size_t>(next - gap), fill_)) {
       return false;
     }
   }
@@ -178,8 +177,7 @@ bool LaunchImage::GapsIntact(const Placement& placement) const {
 bool LaunchImage::HoldsRows(const Placement& placement, const std::vector<std::byte>& bytes) const {
   for (std::size_t row = 0; row < placement.rows; ++row) {
     const std::byte* const expected = bytes.data() + row * placement.row_bytes;
-    if (!std::equal(expected, expected + placement.row_bytes,
-                    buffers_[placement.buffer].data() + row * placement.stride_bytes)) {
+    if (!SameBytes(expected, buffers_[placement.buffer].data() + row * placement.stride_bytes, placement.row_bytes)) {
       return false;
     }
   }

@@ -23,19 +23,14 @@ using testing::ExpectedOutput;
 using testing::FromDoubles;
 using ::testing::HasSubstr;
 using testing::OperatorCase;
-using Given = std::vector<std::pair<std::string, AttributeValue>>;
 
 enum Input { kPredictions, kBoxes, kScores, kAnchors, kCounts };
 
 const Operator& Postprocess() { return *FindOperator("detection_postprocess"); }
 
 std::vector<ExpectedOutput> Expected(const OperatorCase& test_case) {
-  for (const testing::OperatorCases& cases : testing::AllOperatorCases()) {
-    if (cases.name == "detection_postprocess") {
-      return cases.oracle(test_case);
-    }
-  }
-  return {};
+  static const testing::Oracle oracle = testing::DetectionPostprocessCases().oracle;
+  return oracle(test_case);
 }
 
 void ExpectOracle(const OperatorCase& test_case) {
@@ -52,7 +47,8 @@ void ExpectOracle(const OperatorCase& test_case) {
 // ---- many candidates -----------------------------------------------------------------------------------------
 
 /// As YOLO puts it out: [4 + classes, boxes], sizes of 8 to 40 over a square of `extent`; all scores in [0, 1).
-OperatorCase Planes(std::int64_t boxes, std::int64_t classes, double extent, std::uint64_t seed, Given attributes) {
+OperatorCase Planes(std::int64_t boxes, std::int64_t classes, double extent, std::uint64_t seed,
+                    AttributeList attributes) {
   std::mt19937_64 bits(seed);
   const auto roll = [&bits] { return static_cast<double>(bits() >> 11) * 0x1p-53; };
   std::vector<double> values;
@@ -99,7 +95,7 @@ struct Inputs {
   }
 };
 
-absl::StatusOr<Plan> PlanOf(PlanRequest request, const Given& given) {
+absl::StatusOr<Plan> PlanOf(PlanRequest request, const AttributeList& given) {
   const absl::StatusOr<Attributes> attributes = Attributes::Parse(Postprocess().spec.attributes, given);
   if (!attributes.ok()) {
     return attributes.status();
@@ -108,14 +104,14 @@ absl::StatusOr<Plan> PlanOf(PlanRequest request, const Given& given) {
   return PlanRequestFor(Postprocess(), request);
 }
 
-std::string PlanError(const Inputs& inputs, const Given& given) {
+std::string PlanError(const Inputs& inputs, const AttributeList& given) {
   const auto plan = PlanOf(inputs.request, given);
   EXPECT_EQ(plan.status().code(), absl::StatusCode::kInvalidArgument);
   return std::string(plan.status().message());
 }
 
-const Given kYolov8 = {{"layout", std::string("yolov8")}};
-const Given kYolov5 = {{"layout", std::string("yolov5")}};
+const AttributeList kYolov8 = {{"layout", std::string("yolov8")}};
+const AttributeList kYolov5 = {{"layout", std::string("yolov5")}};
 
 TEST(DetectionPostprocessTest, RefusesInputsThatDoNotFitTogether) {
   EXPECT_EQ(PlanError(Inputs(), {}),
@@ -179,7 +175,7 @@ TEST(DetectionPostprocessTest, RefusesCountsBeyondTheBoxes) {
 }
 
 TEST(DetectionPostprocessTest, ImagesOfUnlikeSizesShareALaunch) {
-  const auto key = [](const Inputs& inputs, Given given) {
+  const auto key = [](const Inputs& inputs, AttributeList given) {
     given.insert(given.end(), kYolov8.begin(), kYolov8.end());
     return PlanOf(inputs.request, given).value().key;
   };
@@ -196,7 +192,7 @@ TEST(DetectionPostprocessTest, ImagesOfUnlikeSizesShareALaunch) {
 
 TEST(DetectionPostprocessTest, MemoryGrowsWithWhatMayBecomeACandidate) {
   const auto bytes = [](std::int64_t boxes, bool multi_label) {
-    Given given = kYolov8;
+    AttributeList given = kYolov8;
     given.emplace_back("multi_label", multi_label);
     return static_cast<std::int64_t>(
         PlanOf(Inputs().Add(kPredictions, {84, boxes}).request, given).value().workspace_bytes);

@@ -52,6 +52,9 @@ inline float IouOf(const Corners& kept, const Corners& box) {
   }
   const float width = std::max(0.0f, std::min(kept.x2, box.x2) - std::max(kept.x1, box.x1));
   const float height = std::max(0.0f, std::min(kept.y2, box.y2) - std::max(kept.y1, box.y1));
+  if (width == 0.0f || height == 0.0f) {
+    return 0.0f;  // as below, and soon done with: most pairs are such
+  }
   const float shared = width * height;
   const float united = (AreaOf(kept) + AreaOf(box)) - shared;
   const float iou = shared / united;

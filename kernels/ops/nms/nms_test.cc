@@ -36,12 +36,8 @@ using testing::nms::MakeCase;
 const Operator& Nms() { return *FindOperator("nms"); }
 
 std::vector<ExpectedOutput> Expected(const OperatorCase& test_case) {
-  for (const testing::OperatorCases& cases : testing::AllOperatorCases()) {
-    if (cases.name == "nms") {
-      return cases.oracle(test_case);
-    }
-  }
-  return {};
+  static const testing::Oracle oracle = testing::NmsCases().oracle;
+  return oracle(test_case);
 }
 
 void ExpectOutputs(const DeviceRunner& runner, const OperatorCase& test_case, const std::vector<HostTensor>& outputs) {
@@ -185,7 +181,8 @@ TEST(NmsTest, LongClassBesideShortOnes) {
 }
 
 // More than one pass of merging on the device, and where others end: torchvision's kernel fails from 393 216 boxes on.
-TEST(NmsTest, FourHundredThousandBoxesOfOneClass) { ExpectOracle(Large(400000, 300, 0, 106)); }
+// So crowded that each is soon suppressed: the oracle holds every box against all that are kept.
+TEST(NmsTest, FourHundredThousandBoxesOfOneClass) { ExpectOracle(Large(400000, 100, 0, 106)); }
 
 TEST(NmsTest, SixHundredThousandBoxesOfAThousandClasses) { ExpectOracle(Large(600000, 300, 1000, 107)); }
 
