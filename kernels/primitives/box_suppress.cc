@@ -63,12 +63,12 @@ void SortByUpperHalf(std::vector<std::uint64_t>* keys, std::vector<std::uint64_t
   }
 }
 
-void RankedBoxes::Columns::Clear(std::size_t boxes) {
+void RankedBoxes::Columns::Clear(std::size_t count) {
   constexpr std::size_t kLargestVector = 64;  // floats that one load may reach beyond the last
   size = 0;
   for (std::vector<float>* column : {&x1, &y1, &x2, &y2, &area}) {
-    if (column->size() < boxes + kLargestVector) {
-      column->resize(boxes + kLargestVector);
+    if (column->size() < count + kLargestVector) {
+      column->resize(count + kLargestVector);
     }
   }
 }

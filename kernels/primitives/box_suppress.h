@@ -47,7 +47,7 @@ class RankedBoxes {
   struct Columns {
     std::vector<float> x1, y1, x2, y2, area;
     std::size_t size = 0;
-    void Clear(std::size_t boxes);
+    void Clear(std::size_t count);
     void Append(const Corners& box, float box_area);
   };
 

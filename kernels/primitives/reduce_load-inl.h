@@ -25,7 +25,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 template <typename T, typename Work>
 const Work* ConvertBlock(const T* from, std::int64_t count, Work* to) {
   for (std::int64_t i = 0; i < count; ++i) {
-    to[i] = static_cast<Work>(from[i]);
+    to[i] = static_cast<Work>(from[i]);  // NOLINT(bugprone-signed-char-misuse): INT8 is a number, no character
   }
   return to;
 }

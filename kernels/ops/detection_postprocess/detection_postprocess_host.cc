@@ -261,11 +261,7 @@ void FinishImages(const Params& params, const LaunchScratch& scratch, ParallelEx
   }
 }
 
-}  // namespace
-}  // namespace detection
-
-absl::Status RunDetectionPostprocessHost(const Launch& launch, ParallelExecutor& threads) {
-  using namespace detection;  // this is the entry to that code
+void RunLaunch(const Launch& launch, ParallelExecutor& threads) {
   const Params params = launch.plan->Params<Params>();
   const CountedClasses counted = CountClasses(params);
   const ScratchLease<LaunchScratch> scratch;
@@ -277,6 +273,13 @@ absl::Status RunDetectionPostprocessHost(const Launch& launch, ParallelExecutor&
     }
   });
   FinishImages(params, *scratch, threads);
+}
+
+}  // namespace
+}  // namespace detection
+
+absl::Status RunDetectionPostprocessHost(const Launch& launch, ParallelExecutor& threads) {
+  detection::RunLaunch(launch, threads);
   return absl::OkStatus();
 }
 

@@ -70,7 +70,7 @@ struct Int8Dot {
     }
     total += hn::GetLane(hn::SumOfLanes(d, sum));
     for (; i < count; ++i) {
-      total += a[i] * b[i];
+      total += std::int64_t{a[i]} * b[i];
     }
   }
   void Store(const HostReduction& job, const HostPlace& place, Total total) const { StoreResult(job, place, total); }

@@ -239,7 +239,8 @@ void AddRotated(std::vector<OperatorCase>* cases) {
   cases->push_back(MakeRotated("merged", Turned(2500, 300, 3, 360, 20)));
   Scene turns;  // the same box turned by quarters, and twice its own: only its quarter turns differ, IoU 1/3
   for (int i = 0; i < 24; ++i) {
-    turns.boxes.insert(turns.boxes.end(), {10.0 * (i / 8), 0, 8, 4, 90.0 * (i % 8) - 270});
+    const int place = i / 8;
+    turns.boxes.insert(turns.boxes.end(), {10.0 * place, 0, 8, 4, 90.0 * (i % 8) - 270});
     turns.scores.push_back(24 - i);
   }
   cases->push_back(MakeRotated("quarter_turns", turns));
