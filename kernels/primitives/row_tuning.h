@@ -129,7 +129,7 @@ inline RowTuning TuneRows(RowWork work, std::int64_t row_bytes, std::int64_t row
     return {Method::kLanes, 4, 2, 1, false};
   }
   for (const int lanes : {4, 8, 16, 32}) {
-    if (row_bytes <= lanes * 64) {
+    if (row_bytes <= std::int64_t{64} * lanes) {
       return {Method::kLanes, lanes, 4, 1, false};
     }
   }
