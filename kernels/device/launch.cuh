@@ -114,15 +114,15 @@ cudaError_t LaunchKernel(void (*kernel)(Parameters...), const LaunchShape& shape
 template <typename... Parameters>
 std::int64_t ResidentClusters(void (*kernel)(Parameters...), const LaunchShape& shape) {
   int count = 0;
+  const bool consented = ConsentTo(kernel, shape) == cudaSuccess;
   if (shape.cluster_blocks > 1) {
-    const bool known =
-        ConsentTo(kernel, shape) == cudaSuccess &&
-        cudaOccupancyMaxActiveClusters(&count, kernel, LaunchConfig(shape, nullptr, false).get()) == cudaSuccess;
+    const bool known = consented && cudaOccupancyMaxActiveClusters(
+                                        &count, kernel, LaunchConfig(shape, nullptr, false).get()) == cudaSuccess;
     return known && count > 0 ? count : 1;
   }
   int device = 0;
   int multiprocessors = 0;
-  const bool known = cudaGetDevice(&device) == cudaSuccess &&
+  const bool known = consented && cudaGetDevice(&device) == cudaSuccess &&
                      cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device) == cudaSuccess &&
                      cudaOccupancyMaxActiveBlocksPerMultiprocessor(&count, kernel, static_cast<int>(shape.threads),
                                                                    shape.shared_bytes) == cudaSuccess;

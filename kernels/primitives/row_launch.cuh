@@ -10,8 +10,10 @@
 #include <type_traits>
 
 #include "kernels/device/launch.cuh"
-#include "kernels/primitives/minus_infinity.h"
+#include "kernels/primitives/row_access.h"
 #include "kernels/primitives/row_group.cuh"
+#include "kernels/primitives/row_space.cuh"
+#include "kernels/primitives/row_stream.cuh"
 #include "kernels/primitives/row_tuning.h"
 #include "kernels/primitives/row_vectors.cuh"
 
@@ -49,38 +51,31 @@ struct RowGrid<BlockGroup> {
   }
 };
 
-/// Calls body(row, loads) for each row of the group's, where row = row_at(index) and `loads` has what Loads reads of
-/// it. A block asks for the next row before it works on this one, so that memory does not rest while threads agree on a
-/// sum; lanes leave that to the other warps.
-template <typename Loads, bool kLooksAhead, typename Group, typename RowAt, typename Body>
+/// Calls body(row, loads) for each row of the group's, where row = row_at(index) and `loads` has what it reads of it. A
+/// group that looks ahead asks for the next row before it works on this one, so that memory does not rest while threads
+/// agree on a sum.
+template <bool kLooksAhead, typename Group, typename RowAt, typename Loads, typename Body>
 __device__ __forceinline__ void ForEachRow(Group& group, int cluster_blocks, std::int64_t rows, const RowAt& row_at,
-                                           const Body& body) {
+                                           Loads next, const Body& body) {
   using Grid = RowGrid<Group>;
   const std::int64_t step = Grid::RowsOfGrid(cluster_blocks);
   std::int64_t index = Grid::FirstRow(cluster_blocks);
-  if (index >= rows) {
-    return;
+  if (kLooksAhead && index < rows) {
+    next.Begin(group, row_at(index));
   }
-  auto next_row = row_at(index);
-  Loads next;
-  next.Begin(group, next_row);
-  while (true) {
-    const auto row = next_row;
+  while (index < rows) {
+    const auto row = row_at(index);  // found again, where rows are looked ahead to, rather than kept in registers
+    if (!kLooksAhead) {
+      next.Begin(group, row);
+    }
     Loads loads = next;
     loads.Finish(group, row);
     index += step;
+    asm volatile("" : "+l"(index));
     if (kLooksAhead && index < rows) {
-      next_row = row_at(index);
-      next.Begin(group, next_row);
+      next.Begin(group, row_at(index));
     }
     body(row, loads);
-    if (index >= rows) {
-      return;
-    }
-    if (!kLooksAhead) {
-      next_row = row_at(index);
-      next.Begin(group, next_row);
-    }
   }
 }
 
@@ -96,9 +91,9 @@ std::int64_t RoomForClusters(const LaunchShape& shape) {
   return room.load(std::memory_order_relaxed);
 }
 
-/// Launches a kernel over `rows` that goes on with row + RowsOfGrid() until none is left. Lanes get blocks for all of
-/// their rows; blocks stay, as many as there is room for, and look ahead.
-template <typename Group, auto kKernel, typename Arguments>
+/// Launches a kernel over `rows`, with the shared memory of a RowSpace, that goes on with row + RowsOfGrid() until none
+/// is left. Lanes get blocks for all of their rows; blocks that look ahead stay, as many as there is room for.
+template <typename Group, typename Space, auto kKernel, typename Arguments>
 cudaError_t LaunchRows(const Arguments& arguments, std::int64_t rows, cudaStream_t stream) {
   constexpr std::int64_t kMostBlocks = 2147483647;
   const RowTuning& tuning = arguments.tuning;
@@ -106,6 +101,7 @@ cudaError_t LaunchRows(const Arguments& arguments, std::int64_t rows, cudaStream
   shape.cluster_blocks = static_cast<unsigned>(tuning.cluster_blocks);
   if (std::is_same_v<Group, BlockGroup>) {
     shape.threads = static_cast<unsigned>(tuning.threads);
+    shape.shared_bytes = Space::BytesOfBlock(shape.threads);
     shape.blocks = std::min(rows, kMostBlocks / tuning.cluster_blocks) * tuning.cluster_blocks;
     if (tuning.looks_ahead) {
       shape.blocks = std::min(shape.blocks, RoomForClusters<kKernel>(shape) * tuning.cluster_blocks);
@@ -113,37 +109,25 @@ cudaError_t LaunchRows(const Arguments& arguments, std::int64_t rows, cudaStream
   } else {
     shape.blocks = std::min((rows + RowGrid<Group>::kRowsOfBlock - 1) / RowGrid<Group>::kRowsOfBlock, kMostBlocks);
     shape.threads = RowGrid<Group>::kBlockThreads;
+    shape.shared_bytes = Space::BytesOfBlock(shape.threads);
   }
   return LaunchKernel(kKernel, shape, stream, arguments);
 }
 
-/// The reads of operators with one row for each of their results; for ForEachRow. `Row` has a RowSource `x`, `Fill`
-/// says what lies beyond its end.
-template <typename T, int kVectors, bool kPlain, typename Fill>
+/// The reads of operators with one row for each of their results; for ForEachRow. `Row` has a RowSource `x`.
+template <typename Held, typename Fill>
 struct RowLoads {
-  RowVectors<T, kVectors, kPlain> x;
+  RowPath path;
+  Held x;
 
+  __device__ __forceinline__ explicit RowLoads(const RowPath& in) : path(in) {}
   template <typename Group, typename Row>
   __device__ __forceinline__ void Begin(const Group& group, const Row& row) {
-    x.Begin(group, row.x, Fill::template Value<T>());
+    x.template Begin<Fill>(group, row.x, path);
   }
   template <typename Group, typename Row>
   __device__ __forceinline__ void Finish(const Group& group, const Row& row) {
-    x.Finish(group, row.x, Fill::template Value<T>());
-  }
-};
-
-struct FillZero {
-  template <typename T>
-  static __device__ __forceinline__ T Value() {
-    return Narrow<T>(0.0F);
-  }
-};
-
-struct FillMinusInfinity {
-  template <typename T>
-  static __device__ __forceinline__ T Value() {
-    return Narrow<T>(kMinusInfinity<float>);
+    x.template Finish<Fill>(group, row.x, path);
   }
 };
 
@@ -152,16 +136,18 @@ template <typename GroupType, int kVectorsOfThread, bool kAhead>
 struct RowShape {
   using Group = GroupType;
   static constexpr int kVectors = kVectorsOfThread;
-  static constexpr bool kLooksAhead = kAhead;
+  static constexpr bool kOfBlocks = std::is_same_v<GroupType, BlockGroup>;
+  /// Rows that are not plain pass through shared memory, which holds the next one too.
+  template <bool kPlain>
+  static constexpr bool kLooksAhead = kAhead || (kOfBlocks && !kPlain && kVectors > 4);
 
   // For __launch_bounds__: as many registers as let enough of the largest blocks run at a time. Rows that are not plain
   // want more, so their blocks are smaller (TuneRows).
-  static constexpr bool kOfBlocks = std::is_same_v<GroupType, BlockGroup>;
   static constexpr int BlockThreads(bool plain) {
     return kOfBlocks && !kAhead && (kVectors > 4 || !plain) ? 256 : RowGrid<GroupType>::kBlockThreads;
   }
   static constexpr int ResidentBlocks(bool plain) {
-    return !kOfBlocks ? (plain ? 7 : 6) : kAhead ? 1 : kVectors == 4 ? (plain ? 2 : 3) : (plain ? 3 : 2);
+    return !kOfBlocks ? (plain ? 7 : 6) : kAhead ? 1 : kVectors == 4 ? (plain ? 2 : 3) : 3;
   }
 };
 
@@ -169,10 +155,10 @@ struct RowShape {
 template <typename F>
 cudaError_t WithRowShape(const RowTuning& tuning, F&& f) {
   if (tuning.method == RowTuning::Method::kBlocks) {
-    if (tuning.looks_ahead) {
-      return f(RowShape<BlockGroup, 8, true>{});
+    if (tuning.vectors == 4) {
+      return f(RowShape<BlockGroup, 4, false>{});
     }
-    return tuning.vectors == 4 ? f(RowShape<BlockGroup, 4, false>{}) : f(RowShape<BlockGroup, 8, false>{});
+    return tuning.threads <= 256 ? f(RowShape<BlockGroup, 8, false>{}) : f(RowShape<BlockGroup, 8, true>{});
   }
   switch (tuning.threads) {
     case 4:
@@ -186,26 +172,40 @@ cudaError_t WithRowShape(const RowTuning& tuning, F&& f) {
   }
 }
 
+/// What a thread of `Shape` holds of a row.
+template <typename T, typename Shape, bool kPlain>
+using HeldRow = RowVectors<T, Shape::kVectors, kPlain>;
+
+/// The places of an operator's kernels, which read kInputs rows for each result.
+template <typename T, typename Shape, bool kPlain, int kInputs>
+using HeldSpace = RowSpace<HeldRow<T, Shape, kPlain>, typename Shape::Group, kInputs>;
+
 /// Launches rows of type T, with results of type `y_type`, by the tuning that fits them. `Kernels` names an operator's
-/// two: kHeld<Shape, plain> for rows that registers hold, with results of type T, and kStreamed<Out> for all others.
-/// `plain`: see RowVectors. Sets arguments.tuning.
+/// two, kHeld<Shape, plain> for rows that registers hold, with results of type T, and kStreamed<Out> for all others,
+/// and says how many rows they read for each result. Sets arguments.tuning and arguments.access.
 template <typename T, typename Kernels, typename Arguments>
-cudaError_t LaunchRowsOf(RowWork work, DataType y_type, bool plain, std::int64_t rows, Arguments arguments,
+cudaError_t LaunchRowsOf(RowWork work, DataType y_type, const RowAccess& access, std::int64_t rows, Arguments arguments,
                          cudaStream_t stream) {
   const std::int64_t row_bytes = arguments.width * static_cast<std::int64_t>(sizeof(T));
-  arguments.tuning = TuneRows(work, row_bytes, rows, plain, DeviceHasClusters());
+  arguments.access = access;
+  arguments.tuning = TuneRows(work, row_bytes, rows, access.plain, DeviceHasClusters());
   if (y_type == kDataTypeOf<T> && arguments.width > 0 && arguments.tuning.method != RowTuning::Method::kStream) {
     return WithRowShape(arguments.tuning, [&](auto shape) {
       using Shape = decltype(shape);
       using Group = typename Shape::Group;
-      return plain ? LaunchRows<Group, Kernels::template kHeld<Shape, true>>(arguments, rows, stream)
-                   : LaunchRows<Group, Kernels::template kHeld<Shape, false>>(arguments, rows, stream);
+      constexpr int kInputs = Kernels::kInputs;
+      return access.plain
+                 ? LaunchRows<Group, HeldSpace<T, Shape, true, kInputs>, Kernels::template kHeld<Shape, true>>(
+                       arguments, rows, stream)
+                 : LaunchRows<Group, HeldSpace<T, Shape, false, kInputs>, Kernels::template kHeld<Shape, false>>(
+                       arguments, rows, stream);
     });
   }
   arguments.tuning = StreamRows(row_bytes, DeviceHasClusters());
   return WithFloatType(y_type, [&](auto tag) {
     using Out = typename decltype(tag)::Type;
-    return LaunchRows<BlockGroup, Kernels::template kStreamed<Out>>(arguments, rows, stream);
+    return LaunchRows<BlockGroup, StreamSpace<T, Kernels::kInputs>, Kernels::template kStreamed<Out>>(arguments, rows,
+                                                                                                      stream);
   });
 }
 

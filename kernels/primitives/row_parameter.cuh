@@ -13,23 +13,13 @@
 
 namespace kernelwire {
 
-/// Elements [index, index + kLength) as far as the row of `count` reaches, one by one. Kept out of line: it serves
-/// types other than x's and f32, and parameters that begin anywhere.
-template <int kLength, typename Acc>
-__device__ __noinline__ void LoadParameterElements(DataType dtype, const void* data, std::int64_t index,
-                                                   std::int64_t count, Acc* values) {
-  for (int j = 0; j < kLength; ++j) {
-    values[j] = index + j < count ? LoadOne<Acc>(dtype, data, index + j) : Acc{0};
-  }
-}
-
-/// A parameter's element in f64, one by one.
-__device__ __forceinline__ double ParameterInF64(std::int64_t word, const void* data, std::int64_t index,
-                                                 double absent) {
+/// A parameter's element, one by one.
+template <typename Acc>
+__device__ __forceinline__ Acc ParameterAt(std::int64_t word, const void* data, std::int64_t index, Acc absent) {
   const RowParameter parameter = UnpackRowParameter(word);
   return parameter.kind == RowParameterKind::kNone
              ? absent
-             : LoadOne<double>(parameter.dtype, data, parameter.kind == RowParameterKind::kRow ? index : 0);
+             : LoadOne<Acc>(parameter.dtype, data, parameter.kind == RowParameterKind::kRow ? index : 0);
 }
 
 /// kLength elements of f32. Requires: `from` on a 16-byte boundary, or of 8 where they are two.
@@ -54,10 +44,11 @@ __device__ __forceinline__ void LoadConstantF32(const float* from, Acc (&values)
 }
 
 /// A parameter of one request. Its memory must not be written by the launch: no output may lie where a parameter does.
-/// T is the type of x: parameters of that type are read in vectors, and asked for before
-/// the row's reduction (`Prefetch`), so that their way overlaps with the row's.
+/// T is the type of x: parameters of that type are read in vectors, and may be asked for before the row's reduction
+/// (`Prefetch`), so that their way overlaps with the row's.
 ///
-/// `kPlain`: whole vectors of x's type or of f32 on 16-byte boundaries, if it is not one element; see RowVectors.
+/// `kPlain`: rows and parameters are (RowAccess). Otherwise vectors may reach beyond the row, and `IsPlain` must be
+/// asked for before `Values` is.
 template <typename T, int kVectors, typename Acc, bool kPlain>
 class DeviceParameter {
  public:
@@ -72,25 +63,34 @@ class DeviceParameter {
     if (parameter.kind == RowParameterKind::kOne) {
       one_ = LoadOne<Acc>(dtype_, data, 0);
     }
-    const bool aligned = kPlain || reinterpret_cast<std::uintptr_t>(data) % 16 == 0;
-    same_type_ = of_row_ && aligned && dtype_ == kDataTypeOf<T>;
-    in_f32_ = of_row_ && aligned && dtype_ == DataType::kFp32;
+    same_type_ = of_row_ && IsPlain() && dtype_ == kDataTypeOf<T>;
+  }
+
+  /// Whether its elements can be read in vectors: it begins on a 16-byte boundary, and is of T or of f32.
+  __device__ __forceinline__ bool IsPlain() const {
+    return kPlain || !of_row_ ||
+           (reinterpret_cast<std::uintptr_t>(data_) % 16 == 0 &&
+            (dtype_ == kDataTypeOf<T> || dtype_ == DataType::kFp32));
   }
 
   /// Vectors that are asked for together.
   static constexpr int kTogether = kVectors < 4 ? kVectors : 4;
 
-  /// Asks for what `Values` will return for vectors [first, first + kTogether) of a row of `count` elements: all at
-  /// once, where asking for each when it is needed would wait for each. A vector that reaches beyond the row is left to
-  /// `Values`.
+  /// Whether it is a plain row of T, which `Prefetch` and `Base` are for.
+  __device__ __forceinline__ bool IsOfSameType() const { return same_type_; }
+
+  /// Asks for vectors [first, first + kTogether) of a row of `count` elements: all at once, where asking for each when
+  /// it is needed would wait for each. A vector that reaches beyond the row is left to `Values`.
   template <typename Group>
   __device__ __forceinline__ void Prefetch(const Group& group, int first, int count) {
     if (same_type_) {
+      constexpr int kStep = RowVectors<T, kVectors, true>::template kStep<Group>;
+      const T* const base = Base(group);
 #pragma unroll
       for (int v = 0; v < kTogether; ++v) {
-        const int index = RowVectors<T, kVectors, kPlain>::IndexOf(group, first + v);
-        if (kPlain ? index < count : index + kLength <= count) {
-          held_.vectors[v] = LoadConstantGranule(static_cast<const T*>(data_) + index);
+        const int index = RowVectors<T, kVectors, true>::IndexOf(group, first + v);
+        if (index < count && IsWhole(index, count)) {
+          held_.vectors[v] = LoadConstantGranule(base + (first + v) * kStep);
         }
       }
     }
@@ -99,43 +99,45 @@ class DeviceParameter {
   /// After the row's reduction; see RowVectors.
   __device__ __forceinline__ void StayPacked() { held_.StayPacked(); }
 
-  /// The parameter's elements that belong to vector `v`, which begins at element `index` of the row. Requires:
-  /// index < count, and for kPrefetched that `v` is among those that Prefetch asked for last.
-  template <bool kPrefetched, typename Index>
-  __device__ __forceinline__ void Values(int v, Index index, Index count, Acc (&values)[kLength]) const {
+  /// The elements of vector `v`. Requires: IsOfSameType(), and Prefetch has asked for it last.
+  __device__ __forceinline__ void PrefetchedValues(int v, Acc (&values)[kLength]) const {
+    Unpack<T>(held_.vectors[v % kTogether], values);
+  }
+
+  /// Where this thread's vectors begin; see RowVectors::Pinned. Requires: IsOfSameType().
+  template <typename Group>
+  __device__ __forceinline__ const T* Base(const Group& group) const {
+    using Held = RowVectors<T, kVectors, true>;
+    return Held::Pinned(static_cast<const T*>(data_) + Held::IndexOf(group, 0));
+  }
+
+  /// The elements from `index` < count on, as many as a vector has. Requires: IsPlain().
+  template <typename Index>
+  __device__ __forceinline__ void Values(Index index, Index count, Acc (&values)[kLength]) const {
     if (!of_row_) {
 #pragma unroll
       for (int j = 0; j < kLength; ++j) {
         values[j] = one_;
       }
     } else if (same_type_) {
-      const bool is_held = kPrefetched && IsWhole(index, count);
-      Unpack<T>(is_held ? held_.vectors[v % kTogether] : VectorAt(index, count), values);
-    } else if (kPlain || in_f32_) {
-      if (IsWhole(index, count)) {
-        LoadConstantF32(static_cast<const float*>(data_) + index, values);
-      } else {
-#pragma unroll
-        for (int j = 0; j < kLength; ++j) {
-          values[j] = index + j < count ? static_cast<Acc>(static_cast<const float*>(data_)[index + j]) : Acc{0};
-        }
-      }
+      Unpack<T>(VectorAt(index, count), values);
+    } else if (IsWhole(index, count)) {
+      LoadConstantF32(static_cast<const float*>(data_) + index, values);
     } else {
-      Acc elements[kLength];
-      LoadParameterElements<kLength, Acc>(dtype_, data_, index, count, elements);
 #pragma unroll
       for (int j = 0; j < kLength; ++j) {
-        values[j] = elements[j];
+        values[j] = index + j < count ? static_cast<Acc>(static_cast<const float*>(data_)[index + j]) : Acc{0};
       }
     }
   }
 
- private:
+  /// Whether the row of `count` elements has all of the vector at `index`; of rows that are plain, it has all or none.
   template <typename Index>
   static __device__ __forceinline__ bool IsWhole(Index index, Index count) {
     return kPlain || index + kLength <= count;
   }
 
+ private:
   template <typename Index>
   __device__ __forceinline__ Granule VectorAt(Index index, Index count) const {
     const T* const from = static_cast<const T*>(data_) + index;
@@ -147,9 +149,47 @@ class DeviceParameter {
   DataType dtype_;
   bool of_row_;
   bool same_type_;
-  bool in_f32_;
   Acc one_;
-  RowVectors<T, kTogether, kPlain> held_{};
+  RowVectors<T, kTogether, true> held_{};
+};
+
+/// Elements [index, index + kLength) as far as the row of `count` reaches, one by one. Kept out of line: it serves
+/// types other than x's and f32, and parameters that begin anywhere.
+template <int kLength, typename Acc>
+__device__ __noinline__ void LoadParameterElements(DataType dtype, const void* data, std::int64_t index,
+                                                   std::int64_t count, Acc* values) {
+  for (int j = 0; j < kLength; ++j) {
+    values[j] = index + j < count ? LoadOne<Acc>(dtype, data, index + j) : Acc{0};
+  }
+}
+
+/// A parameter of any type that begins anywhere, for rows that are walked over.
+template <typename T, typename Acc>
+class StreamedParameter {
+ public:
+  static constexpr int kLength = kElementsOfGranule<T>;
+
+  __device__ __forceinline__ StreamedParameter(std::int64_t word, const void* data, Acc absent)
+      : vectors_(word, data, absent), data_(data), dtype_(UnpackRowParameter(word).dtype) {}
+
+  /// See DeviceParameter.
+  __device__ __forceinline__ void Values(std::int64_t index, std::int64_t count, Acc (&values)[kLength]) const {
+    if (vectors_.IsPlain()) {
+      vectors_.Values(index, count, values);
+      return;
+    }
+    Acc elements[kLength];
+    LoadParameterElements<kLength, Acc>(dtype_, data_, index, count, elements);
+#pragma unroll
+    for (int j = 0; j < kLength; ++j) {
+      values[j] = elements[j];
+    }
+  }
+
+ private:
+  DeviceParameter<T, 1, Acc, false> vectors_;
+  const void* data_;
+  DataType dtype_;
 };
 
 }  // namespace kernelwire

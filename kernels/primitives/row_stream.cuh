@@ -1,7 +1,7 @@
 // Rows that no group holds, walked over by a block or a cluster, a stretch at a time.
 //
-// In-place calls (y where x lies) are right here too: what a stretch reads is only what its threads write themselves,
-// unless the row is not aligned to 16 bytes; such a row is read element by element in the pass that writes.
+// In-place calls (y where x lies) are right here too: what the lanes of a stretch use of what they read is only what
+// they write themselves, afterwards.
 #ifndef KERNELWIRE_KERNELS_PRIMITIVES_ROW_STREAM_CUH_
 #define KERNELWIRE_KERNELS_PRIMITIVES_ROW_STREAM_CUH_
 
@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "kernels/primitives/row_group.cuh"
+#include "kernels/primitives/row_space.cuh"
 #include "kernels/primitives/row_tuning.h"
 #include "kernels/primitives/row_vectors.cuh"
 
@@ -18,6 +19,10 @@ namespace kernelwire {
 /// What a thread has of a stretch.
 template <typename T>
 using StreamVectors = RowVectors<T, 4, false>;
+
+/// Where stretches of kInputs rows lie on their way. Results are written in no order that a place would help.
+template <typename T, int kInputs>
+using StreamSpace = RowSpace<StreamVectors<T>, BlockGroup, kInputs>;
 
 /// Calls body(first, count) for the stretches of a row in order: `count` elements from element `first` on.
 template <typename T, typename Body>
@@ -37,17 +42,16 @@ __device__ __forceinline__ void ForEachStretchBackwards(const BlockGroup& group,
   }
 }
 
-/// A stretch of `row`, for a pass that writes nothing; beyond its end, `fill`.
-template <typename T>
-__device__ __forceinline__ StreamVectors<T> LoadStretch(const BlockGroup& group, const T* row, std::int64_t width,
-                                                        std::int64_t first, int count, T fill) {
-  // Stretches of a row lie side by side, so what is around one belongs to the row.
-  const std::int64_t reach = StreamVectors<T>::kLength;
-  const RowSource<T> source{row + first, count, static_cast<int>(min(reach, first)),
-                            static_cast<int>(min(reach, width - first - count))};
+/// Elements [first, first + count) of `row`; beyond its end, the fill.
+template <typename Fill, typename T>
+__device__ __forceinline__ StreamVectors<T> LoadStretch(const BlockGroup& group, const RowSource<T>& row,
+                                                        std::int64_t first, int count, const RowPath& path) {
+  // Rows may be longer than row.count can say, so which stretch is the last is not asked: the end of each keeps clear
+  // of what lies behind the last row.
+  const RowSource<T> source{row.data + first, count, row.has_before || first > 0, row.has_after};
   StreamVectors<T> held;
-  held.Begin(group, source, fill);
-  held.Finish(group, source, fill);
+  held.template Begin<Fill>(group, source, path);
+  held.template Finish<Fill>(group, source, path);
   return held;
 }
 

@@ -77,7 +77,7 @@ inline RowTuning HoldRow(std::int64_t row_bytes, int threads, int vectors, bool 
           looks_ahead};
 }
 
-/// The fewest threads of 128, 256, 512 whose blocks of 4 vectors a thread hold a row in a cluster.
+/// The fewest threads from `threads` to 512 whose blocks of 4 vectors a thread hold a row in a cluster.
 inline RowTuning SpreadRow(std::int64_t row_bytes, int threads) {
   while (threads < kMostThreadsOfRowBlock && row_bytes > std::int64_t{16} * threads * 64) {
     threads *= 2;
@@ -113,13 +113,22 @@ inline RowTuning TuneLongRows(RowWork work, std::int64_t row_bytes, std::int64_t
   return HoldRow(row_bytes, 512, 8, true);
 }
 
-/// Rows longer than a stretch that are not plain. They leave registers for blocks of 256 threads only, unless few run.
-inline RowTuning TuneShiftedRows(std::int64_t row_bytes, bool clusters) {
-  if (clusters && row_bytes <= kLongestHeldRow / 4) {
-    return SpreadRow(row_bytes, 256);
+/// Rows longer than a stretch that are not plain: blocks of 256 threads, unless a row needs more. Where a thread holds
+/// 8 vectors, blocks always look ahead (RowShape); operators that want many registers beside have 4, unless that would
+/// leave the last block of a row empty.
+inline RowTuning TuneShiftedRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, bool clusters) {
+  constexpr std::int64_t kBytesOfFour = std::int64_t{256} * 64;
+  const bool fits_4 = row_bytes <= (clusters ? 16 * kBytesOfFour : kBytesOfFour);
+  if (clusters && fits_4 && AreFewRows(row_bytes, rows)) {
+    return SpreadRow(row_bytes, 128);
   }
-  return row_bytes <= (clusters ? kLongestHeldRow / 2 : 32768) ? HoldRow(row_bytes, 256, 8)
-                                                               : HoldRow(row_bytes, 512, 8, true);
+  const std::int64_t places = (row_bytes + kBytesOfFour - 1) / kBytesOfFour * kBytesOfFour;
+  const bool filled = row_bytes <= kBytesOfFour || row_bytes * 10 >= places * 8;
+  if (fits_4 && (work == RowWork::kTwoInputs || (work == RowWork::kMoments && filled))) {
+    return HoldRow(row_bytes, 256, 4);
+  }
+  const bool small = row_bytes <= 2 * kBytesOfFour || (clusters && row_bytes > kLongestRowOfBlock);
+  return HoldRow(row_bytes, small && row_bytes <= kLongestHeldRow / 2 ? 256 : 512, 8, true);
 }
 
 /// `plain`: see RowVectors.
@@ -137,7 +146,7 @@ inline RowTuning TuneRows(RowWork work, std::int64_t row_bytes, std::int64_t row
     return StreamRows(row_bytes, clusters);
   }
   if (!plain) {
-    return TuneShiftedRows(row_bytes, clusters);
+    return TuneShiftedRows(work, row_bytes, rows, clusters);
   }
   if (clusters) {
     return TuneLongRows(work, row_bytes, rows);

@@ -4,46 +4,67 @@
 // The row is cut into vectors of 16 bytes. Lanes that can shuffle with each other hold a stretch of neighbouring ones:
 // first one each, then the next one each, and so on. That follows from type, width and group alone.
 //
-// A row that does not begin on a 16-byte boundary (an odd width, a caller's pointer) has vectors that straddle the
-// aligned granules of memory, all by the same number of bytes. Such a row is read as it lies, granule by granule, and
-// its vectors are put together from two granules each (stretch_shift.cuh); on the way back granules are put together
-// from two vectors.
+// Rows that are not plain (an odd width, a caller's pointer), and rows that are asked for while the one before is
+// worked on, pass through shared memory (stretch_space.cuh).
 #ifndef KERNELWIRE_KERNELS_PRIMITIVES_ROW_VECTORS_CUH_
 #define KERNELWIRE_KERNELS_PRIMITIVES_ROW_VECTORS_CUH_
 
 #include <cuda_runtime.h>
 
 #include <cstdint>
+#include <cstring>
+#include <type_traits>
 
 #include "kernels/primitives/granule.cuh"
-#include "kernels/primitives/stretch_shift.cuh"
+#include "kernels/primitives/minus_infinity.h"
+#include "kernels/primitives/stretch_space.cuh"
 
 namespace kernelwire {
 
-/// A row of `count` elements as its reader sees it. Rows that do not begin on a 16-byte boundary are read in granules
-/// that may reach into the memory before and after them, but never out of their tensor: `before` and `after` elements
-/// of it are there, as far as a granule could reach. What lies there is read and forgotten.
+/// A row of `count` elements as its reader sees it. `has_before`, `has_after`: it is not the first, or not the last, of
+/// its tensor, so that an access may reach into what lies there.
 template <typename T>
 struct RowSource {
   const T* data;
   int count;
-  int before;
-  int after;
+  bool has_before;
+  bool has_after;
 };
 
 /// Row `index` of `rows` rows that begin `stride` elements apart.
 template <typename T>
 __device__ __forceinline__ RowSource<T> RowSourceAt(const void* tensor, std::int64_t index, std::int64_t rows,
                                                     std::int64_t stride, std::int64_t width) {
-  constexpr std::int64_t kReach = kElementsOfGranule<T>;
-  return {static_cast<const T*>(tensor) + index * stride, static_cast<int>(width),
-          static_cast<int>(min(kReach, index * stride)), static_cast<int>(min(kReach, (rows - 1 - index) * stride))};
+  return {static_cast<const T*>(tensor) + index * stride, static_cast<int>(width), index > 0, index + 1 < rows};
 }
+
+/// How rows pass through shared memory: in accesses of how many bytes (RowAccess), and the place of this thread's
+/// lanes.
+struct RowPath {
+  int access_bytes;
+  Granule* place;
+};
+
+/// What fills the vectors beyond a row's end.
+struct FillZero {
+  template <typename T>
+  static __device__ __forceinline__ T Value() {
+    return Narrow<T>(0.0F);
+  }
+};
+
+struct FillMinusInfinity {
+  template <typename T>
+  static __device__ __forceinline__ T Value() {
+    return Narrow<T>(kMinusInfinity<float>);
+  }
+};
 
 /// What one thread holds of a row of T. All members of the group call Begin, Finish and Store together.
 ///
 /// `kPlainRows`: every row of the launch begins on a 16-byte boundary and is a whole number of vectors, which the host
-/// knows (row_plain.h). It spares registers, and changes no element's place.
+/// knows (row_access.h). It spares registers, and changes no element's place. Other rows lie in shared memory between
+/// Begin and Finish, and the vectors may still be those of another row.
 template <typename T, int kVectorsOfThread, bool kPlainRows>
 struct RowVectors {
   using Element = T;
@@ -53,6 +74,14 @@ struct RowVectors {
   static constexpr int kHeld = kVectors * kLength;                       // elements of a thread
   static constexpr int kVectorsOfStretch = kVectors < 4 ? kVectors : 4;  // see row_group.cuh
   static constexpr int kStretches = kVectors / kVectorsOfStretch;
+
+  template <typename Group>
+  using Space = StretchSpace<T, Group, kVectorsOfStretch>;
+  /// Granules of shared memory that the lanes of a group need for a row on its way in, and for rows on their way out.
+  template <typename Group>
+  static constexpr int kGranulesIn = kPlain ? 0 : kStretches* Space<Group>::kGranules;
+  template <typename Group>
+  static constexpr int kGranulesOut = kPlain ? 0 : Space<Group>::kGranules;
 
   Granule vectors[kVectors];
 
@@ -64,71 +93,47 @@ struct RowVectors {
     return ((group.rank() - lane) * kVectors + v * kLanes + lane) * kLength;
   }
 
-  /// Asks for a row, or a stretch of one; what the group could hold beyond its end becomes `fill`. Finish must follow
-  /// before any is used; in between, memory is on its way.
+  /// Elements from the beginning of one of a thread's vectors to that of the next.
   template <typename Group>
-  __device__ __forceinline__ void Begin(const Group& group, const RowSource<T>& row, T fill) {
-    const int ahead = AheadOf(row.data);
-    const GranuleRange readable(row);
+  static constexpr int kStep = Group::kLanes* kLength;
+
+  /// An address that others are at fixed distances from, which the compiler keeps as such: one register for all.
+  template <typename Pointer>
+  static __device__ __forceinline__ Pointer Pinned(Pointer address) {
+    asm volatile("" : "+l"(address));
+    return address;
+  }
+
+  /// Whether the group's lanes have a whole stretch `s` of a row of `count` elements.
+  template <typename Group>
+  static __device__ __forceinline__ bool HasWhole(const Group& group, int s, int count) {
+    return count - FirstOf(group, s) >= kVectorsOfStretch * Group::kLanes * kLength;
+  }
+
+  /// Asks for a row, or a stretch of one. Finish must follow before any is used; in between, memory is on its way.
+  template <typename Fill, typename Group>
+  __device__ __forceinline__ void Begin(const Group& group, const RowSource<T>& row, const RowPath& path) {
+    if constexpr (kPlain) {
+      const T* const base = Pinned(row.data + IndexOf(group, 0));
+      const int left = row.count - IndexOf(group, 0);
 #pragma unroll
-    for (int v = 0; v < kVectors; ++v) {
-      vectors[v] = FilledGranule(fill);
-      const int base = IndexOf(group, v) - ahead;
-      if (kPlain ? base < row.count : readable.Has(base)) {
-        vectors[v] = LoadGranule(row.data + base);
+      for (int v = 0; v < kVectors; ++v) {
+        vectors[v] = FilledGranule(Fill::template Value<T>());
+        LoadGranuleIf(left > v * kStep<Group>, base + v * kStep<Group>, vectors[v]);
       }
-    }
-    if (!kPlain) {
-      beyond_ = FilledGranule(fill);
-      if (ahead != 0 && IsFirstLane(group) && readable.Has(BeyondOf(group) - ahead)) {
-        beyond_ = LoadGranule(row.data + BeyondOf(group) - ahead);
-      }
+    } else {
+      WithAccess<T>(path.access_bytes, [&](auto access) { BeginShared<decltype(access)::kValue>(group, row, path); });
     }
   }
 
-  /// `fill` must be that of Begin.
-  template <typename Group>
-  __device__ __forceinline__ void Finish(const Group& group, const RowSource<T>& row, T fill) {
-    if (kPlain) {
-      return;
-    }
-    const int ahead = AheadOf(row.data);
-    if (min(row.before, row.after) < kLength) {
-      PatchEnds(group, row, ahead, fill);
-    }
-#pragma unroll
-    for (int s = 0; s < kStretches; ++s) {
-      Shift<Group> shift(group);
-#pragma unroll
-      for (int v = 0; v < kVectorsOfStretch; ++v) {
-        shift.PutGranule(v, vectors[s * kVectorsOfStretch + v]);
-      }
-      if (IsFirstLane(group)) {
-        shift.PutGranule(kVectorsOfStretch,
-                         s + 1 < kStretches ? vectors[(s + 1) % kStretches * kVectorsOfStretch] : beyond_);
-      }
-      shift.TakeVectors(ahead, row.count - FirstOf(group, s), fill, vectors + s * kVectorsOfStretch);
-    }
-  }
-
-  /// Begin and Finish in one, where no thread reads elements of another one's: right also while others write theirs.
-  template <typename Group>
-  __device__ __forceinline__ void LoadOwn(const Group& group, const T* from, int count, T fill) {
-    const bool aligned = AheadOf(from) == 0;
-#pragma unroll
-    for (int v = 0; v < kVectors; ++v) {
-      const int index = IndexOf(group, v);
-      vectors[v] = FilledGranule(fill);
-      if (aligned && index + kLength <= count) {
-        vectors[v] = LoadGranule(from + index);
-      }
-    }
-#pragma unroll
-    for (int v = 0; v < kVectors; ++v) {
-      const int index = IndexOf(group, v);
-      if (index < count && !(aligned && index + kLength <= count)) {
-        vectors[v] = LoadElements(from + index, 0, count - index, fill);
-      }
+  /// What the group could hold beyond the row's end becomes the fill. `Fill` must be that of Begin.
+  template <typename Fill, typename Group>
+  __device__ __forceinline__ void Finish(const Group& group, const RowSource<T>& row, const RowPath& path) {
+    if constexpr (!kPlain) {
+      AwaitCopies();
+      __syncwarp(group.members());
+      WithAccess<T>(path.access_bytes, [&](auto access) { TakeVectors<decltype(access)::kValue>(group, row, path); });
+      FillBeyond(group, row.count, Fill::template Value<T>());
     }
   }
 
@@ -141,60 +146,61 @@ struct RowVectors {
   }
 
   /// Writes result(v, index) as this thread's vector `v`, which begins at element `index`, of the row of `count`
-  /// elements at `to`. Where index >= count it is asked for, too, but not written.
+  /// elements at `to`. Where index >= count it may be asked for, too, but is not written.
   template <typename Group, typename Result>
-  static __device__ __forceinline__ void Store(const Group& group, T* to, int count, const Result& result) {
-    if constexpr (kPlain) {
+  static __device__ __forceinline__ void Store(const Group& group, T* to, int count, const RowPath& path,
+                                               const Result& result) {
+    T* const base = Pinned(to + IndexOf(group, 0));
 #pragma unroll
-      for (int v = 0; v < kVectors; ++v) {
+    for (int s = 0; s < kStretches; ++s) {
+      Granule results[kVectorsOfStretch];
+#pragma unroll
+      for (int i = 0; i < kVectorsOfStretch; ++i) {
+        const int v = s * kVectorsOfStretch + i;
         const int index = IndexOf(group, v);
-        const Granule vector = result(v, index);
-        if (index < count) {
-          StoreGranule(to + index, vector);
+        results[i] = result(v, index);
+        if (kPlain && index < count) {
+          StoreGranule(base + v * kStep<Group>, results[i]);
         }
       }
-    } else {
-#pragma unroll
-      for (int s = 0; s < kStretches; ++s) {
-        Granule results[kVectorsOfStretch];
+      const int first = FirstOf(group, s);
+      if (!kPlain && first < count) {
+        Space<Group> space(group, path.place);
+        space.Sync();
 #pragma unroll
         for (int i = 0; i < kVectorsOfStretch; ++i) {
-          const int v = s * kVectorsOfStretch + i;
-          results[i] = result(v, IndexOf(group, v));
+          space.Put(i, results[i]);
         }
-        WriteStretch(group, s, results, to, count);
+        WithAccess<T>(path.access_bytes,
+                      [&](auto access) { space.template Store<decltype(access)::kValue>(to + first, count - first); });
       }
     }
   }
 
  private:
-  static constexpr int kElementBytes = static_cast<int>(sizeof(T));
+  template <int kAccess, typename Group>
+  __device__ __forceinline__ void BeginShared(const Group& group, const RowSource<T>& row, const RowPath& path) {
+#pragma unroll
+    for (int s = 0; s < kStretches; ++s) {
+      const int first = FirstOf(group, s);
+      if (first < row.count) {
+        SpaceOf(group, path, s)
+            .template Fetch<kAccess>(row.data + first, row.count - first, row.has_before || first > 0, row.has_after);
+      }
+    }
+  }
 
-  template <typename Group>
-  using Shift = StretchShift<T, Group, kVectorsOfStretch>;
-
-  /// Which granules lie in the row's tensor, and have something of the row.
-  struct GranuleRange {
-    int first;
-    unsigned count;  // of the elements that such granules begin at
-
-    __device__ __forceinline__ explicit GranuleRange(const RowSource<T>& row)
-        : first(-row.before),
-          count(static_cast<unsigned>(max(min(row.count, row.count + row.after - kLength + 1) + row.before, 0))) {}
-
-    /// For the granule that begins at element `base`. One read under one condition: were there an alternative to the
-    /// read, the two would have to meet, and every read be waited for.
-    __device__ __forceinline__ bool Has(int base) const { return static_cast<unsigned>(base - first) < count; }
-  };
-
-  /// Elements between a 16-byte boundary and the row's beginning.
-  static __device__ __forceinline__ int AheadOf(const T* row) {
-    return kPlain ? 0 : static_cast<int>(reinterpret_cast<std::uintptr_t>(row) % 16) / kElementBytes;
+  template <int kAccess, typename Group>
+  __device__ __forceinline__ void TakeVectors(const Group& group, const RowSource<T>& row, const RowPath& path) {
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v) {
+      vectors[v] = SpaceOf(group, path, v / kVectorsOfStretch).template Take<kAccess>(row.data, v % kVectorsOfStretch);
+    }
   }
 
   template <typename Group>
-  static __device__ __forceinline__ bool IsFirstLane(const Group& group) {
-    return group.rank() % Group::kLanes == 0;
+  static __device__ __forceinline__ Space<Group> SpaceOf(const Group& group, const RowPath& path, int s) {
+    return {group, path.place + s * Space<Group>::kGranules};
   }
 
   /// Where stretch `s` of this thread's lanes begins.
@@ -203,56 +209,37 @@ struct RowVectors {
     return IndexOf(group, s * kVectorsOfStretch) - group.rank() % Group::kLanes * kLength;
   }
 
-  /// Where the granule after this thread's stretches begins.
   template <typename Group>
-  static __device__ __forceinline__ int BeyondOf(const Group& group) {
-    return FirstOf(group, 0) + kVectors * Group::kLanes * kLength;
-  }
-
-  /// For the first and the last granule of a tensor, which may reach out of it: reads the elements that do not.
-  template <typename Group>
-  __device__ __forceinline__ void PatchEnds(const Group& group, const RowSource<T>& row, int ahead, T fill) {
-    const GranuleRange readable(row);
-    const auto patch = [&](int base, Granule& granule) {
-      if (base < row.count && !readable.Has(base)) {
-        granule = LoadElements(row.data + base, -row.before - base, row.count + row.after - base, fill);
-      }
-    };
+  __device__ __forceinline__ void FillBeyond(const Group& group, int count, T fill) {
 #pragma unroll
     for (int v = 0; v < kVectors; ++v) {
-      patch(IndexOf(group, v) - ahead, vectors[v]);
-    }
-    if (ahead != 0 && IsFirstLane(group)) {
-      patch(BeyondOf(group) - ahead, beyond_);
-    }
-  }
-
-  template <typename Group>
-  static __device__ __forceinline__ void WriteStretch(const Group& group, int s,
-                                                      const Granule (&results)[kVectorsOfStretch], T* to, int count) {
-    const int ahead = AheadOf(to);
-    if (ahead == 0) {
+      const int left = count - IndexOf(group, v);
+      if (!HasWhole(group, v / kVectorsOfStretch, count) && left < kLength) {
+        T elements[kLength];
+        memcpy(elements, &vectors[v], sizeof(elements));
 #pragma unroll
-      for (int v = 0; v < kVectorsOfStretch; ++v) {
-        const int index = IndexOf(group, s * kVectorsOfStretch + v);
-        if (index + kLength <= count) {
-          StoreGranule(to + index, results[v]);
-        } else if (index < count) {
-          StoreElements(results[v], to + index, 0, count - index);
+        for (int j = 0; j < kLength; ++j) {
+          elements[j] = j < left ? elements[j] : fill;
         }
+        memcpy(&vectors[v], elements, sizeof(elements));
       }
-      return;
     }
-    Shift<Group> shift(group);
-#pragma unroll
-    for (int v = 0; v < kVectorsOfStretch; ++v) {
-      shift.PutVector(v, results[v]);
-    }
-    shift.StoreVectors(to + FirstOf(group, s), ahead, count - FirstOf(group, s));
   }
-
-  Granule beyond_;  // of the first lane: the granule after the last stretch
 };
+
+/// Calls f(i, value) for what this thread holds of stretch `s`, widened; `i` counts its elements there.
+template <typename Acc, typename Held, typename F>
+__device__ __forceinline__ void ForEachElement(const Held& held, int s, const F& f) {
+#pragma unroll
+  for (int v = 0; v < Held::kVectorsOfStretch; ++v) {
+    Acc values[Held::kLength];
+    Unpack<typename Held::Element>(held.vectors[s * Held::kVectorsOfStretch + v], values);
+#pragma unroll
+    for (int j = 0; j < Held::kLength; ++j) {
+      f(v * Held::kLength + j, values[j]);
+    }
+  }
+}
 
 }  // namespace kernelwire
 

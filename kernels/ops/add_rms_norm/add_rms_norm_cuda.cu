@@ -1,20 +1,20 @@
 // The launch of add_rms_norm: from the plan to the kernels of its type.
 #include "kernels/ops/add_rms_norm/add_rms_norm_kernel.cuh"
-#include "kernels/primitives/row_plain.h"
+#include "kernels/primitives/row_access.h"
 
 namespace kernelwire {
 
 int LaunchAddRmsNormCuda(const Launch& launch, CUstream_st* stream) {
   const auto params = launch.plan->Params<AddRmsNormParams>();
-  const AddRmsNormArguments arguments{TableOf(launch), launch.total_rows, params.width, params.epsilon, {}};
-  const bool plain = RowsArePlain(launch, params.x_type, params.width,
-                                  {{false, kAddRmsNormA, kRowStrideX},
-                                   {false, kAddRmsNormB, kRowStrideB},
-                                   {true, kAddRmsNormY, kRowStrideY},
-                                   {true, kAddRmsNormResidual, kRowStrideResidual}},
-                                  {{kAddRmsNormWeightInput, kRowWeight}});
+  const AddRmsNormArguments arguments{TableOf(launch), launch.total_rows, params.width, params.epsilon, {}, {}};
+  const RowAccess access = AccessOfRows(launch, params.x_type, params.width,
+                                        {{false, kAddRmsNormA, kRowStrideX},
+                                         {false, kAddRmsNormB, kRowStrideB},
+                                         {true, kAddRmsNormY, kRowStrideY},
+                                         {true, kAddRmsNormResidual, kRowStrideResidual}},
+                                        {{kAddRmsNormWeightInput, kRowWeight}});
   return WithFloatType(params.x_type, [&](auto tag) {
-    return LaunchAddRmsNormRows<typename decltype(tag)::Type>(params.y_type, plain, arguments, stream);
+    return LaunchAddRmsNormRows<typename decltype(tag)::Type>(params.y_type, access, arguments, stream);
   });
 }
 

@@ -59,23 +59,27 @@ __device__ __forceinline__ Granule SumOf(const Granule& a, const Granule& b) {
 }
 
 /// The reads of a row; in the end `x` is the rounded sum.
-template <typename T, int kVectors, bool kPlain>
+template <typename Held>
 struct AddRmsNormLoads {
-  RowVectors<T, kVectors, kPlain> x;
-  RowVectors<T, kVectors, kPlain> b;
+  RowPath path_of_a;
+  RowPath path_of_b;
+  Held x;
+  Held b;
 
+  __device__ __forceinline__ AddRmsNormLoads(const RowPath& a_in, const RowPath& b_in)
+      : path_of_a(a_in), path_of_b(b_in) {}
   template <typename Group, typename Row>
   __device__ __forceinline__ void Begin(const Group& group, const Row& row) {
-    x.Begin(group, row.a, FillZero::Value<T>());
-    b.Begin(group, row.b, FillZero::Value<T>());
+    x.template Begin<FillZero>(group, row.a, path_of_a);
+    b.template Begin<FillZero>(group, row.b, path_of_b);
   }
   template <typename Group, typename Row>
   __device__ __forceinline__ void Finish(const Group& group, const Row& row) {
-    x.Finish(group, row.a, FillZero::Value<T>());
-    b.Finish(group, row.b, FillZero::Value<T>());
+    x.template Finish<FillZero>(group, row.a, path_of_a);
+    b.template Finish<FillZero>(group, row.b, path_of_b);
 #pragma unroll
-    for (int v = 0; v < kVectors; ++v) {
-      x.vectors[v] = SumOf<T>(x.vectors[v], b.vectors[v]);
+    for (int v = 0; v < Held::kVectors; ++v) {
+      x.vectors[v] = SumOf<typename Held::Element>(x.vectors[v], b.vectors[v]);
     }
   }
 };
@@ -86,33 +90,35 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kPlain), Shape::ResidentBl
     AddRmsNormResidentKernel(const __grid_constant__ AddRmsNormArguments arguments) {
   AwaitEarlierWork();
   using Acc = AccumulatorOf<T>;
-  using Loads = AddRmsNormLoads<T, Shape::kVectors, kPlain>;
-  using Held = RowVectors<T, Shape::kVectors, kPlain>;
+  using Held = HeldRow<T, Shape, kPlain>;
+  using Loads = AddRmsNormLoads<Held>;
   const int blocks = arguments.tuning.cluster_blocks;
   const int width = static_cast<int>(arguments.width);
   auto group = RowGrid<typename Shape::Group>::GroupOf(blocks);
+  const HeldSpace<T, Shape, kPlain, 2> space(arguments.access.bytes);
+  const Loads begin(space.In(0), space.In(1));
   const auto row_at = [&](std::int64_t index) { return AddRmsNormRowAt<T, T>(arguments, index); };
-  ForEachRow<Loads, false>(group, blocks, arguments.total_rows, row_at, [&](const auto& row, Loads& loads) {
-    DeviceParameter<T, Shape::kVectors, Acc, kPlain> weight(row.weight_word, row.weight, Acc{1});
-    if (Shape::kVectors <= 4) {
-      weight.Prefetch(group, 0, width);
-    }
-    loads.x.StayPacked();
-    const RmsFactor<Acc> scale(RowSum(group, SumOfSquares<Acc>(loads.x)) / static_cast<Acc>(width), arguments.epsilon);
-    loads.x.StayPacked();
-    weight.StayPacked();
-    if (row.y != nullptr && scale.leaves_f32) {
-      const auto element = [a = row.a.data, b = row.b.data](int i) {
-        return Widen<double>(Narrow<T>(Widen<Acc>(a[i]) + Widen<Acc>(b[i])));
-      };
-      RmsNormInF64<Held>(group, element, row.y, row.weight, row.weight_word, width, arguments.epsilon);
-    } else if (row.y != nullptr) {
-      StoreScaled(group, loads.x, weight, scale.factor, row.y, width);
-    }
-    if (row.residual != nullptr) {
-      Held::Store(group, row.residual, width, [&](int v, int) { return loads.x.vectors[v]; });
-    }
-  });
+  ForEachRow<Shape::template kLooksAhead<kPlain>>(
+      group, blocks, arguments.total_rows, row_at, begin, [&](const auto& row, Loads& loads) {
+        DeviceParameter<T, Shape::kVectors, Acc, kPlain> weight(row.weight_word, row.weight, Acc{1});
+        if (Shape::kVectors <= 4) {
+          weight.Prefetch(group, 0, width);
+        }
+        loads.x.StayPacked();
+        const RmsFactor<Acc> scale(RowSum(group, SumOfSquares<Acc>(loads.x)) / static_cast<Acc>(width),
+                                   arguments.epsilon);
+        loads.x.StayPacked();
+        weight.StayPacked();
+        if (row.y != nullptr) {
+          const auto element = [a = row.a.data, b = row.b.data](int i) {
+            return Widen<double>(Narrow<T>(Widen<Acc>(a[i]) + Widen<Acc>(b[i])));
+          };
+          StoreRmsNorm(group, loads.x, weight, scale, row, width, arguments.epsilon, space.Out(), element);
+        }
+        if (row.residual != nullptr) {
+          Held::Store(group, row.residual, width, space.Out(), [&](int v, int) { return loads.x.vectors[v]; });
+        }
+      });
 }
 
 /// The sums as StreamRmsNorm reads them. Where residual is asked for, they are written there when they are first made
@@ -120,10 +126,10 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kPlain), Shape::ResidentBl
 template <typename T>
 struct StreamedSums {
   using Element = T;
-  const T* a;
-  const T* b;
+  RowSource<T> a;
+  RowSource<T> b;
   T* residual;
-  std::int64_t width;
+  StreamSpace<T, 2> space;
   bool written = false;
 
   __device__ __forceinline__ StreamVectors<T> First(const BlockGroup& group, std::int64_t first, int count) const {
@@ -136,14 +142,12 @@ struct StreamedSums {
   }
   __device__ __forceinline__ void Passed() { written = residual != nullptr; }
   __device__ __forceinline__ StreamVectors<T> Again(const BlockGroup& group, std::int64_t first, int count) const {
-    StreamVectors<T> held;
     if (written) {
-      held.LoadOwn(group, residual + first, count, FillZero::Value<T>());
-      return held;
+      return LoadStretch<FillZero>(group, RowSource<T>{residual, a.count, a.has_before, a.has_after}, first, count,
+                                   space.In(0));
     }
-    StreamVectors<T> other;
-    held.LoadOwn(group, a + first, count, FillZero::Value<T>());
-    other.LoadOwn(group, b + first, count, FillZero::Value<T>());
+    StreamVectors<T> held = LoadStretch<FillZero>(group, a, first, count, space.In(0));
+    const StreamVectors<T> other = LoadStretch<FillZero>(group, b, first, count, space.In(1));
 #pragma unroll
     for (int v = 0; v < StreamVectors<T>::kVectors; ++v) {
       held.vectors[v] = SumOf<T>(held.vectors[v], other.vectors[v]);
@@ -161,9 +165,10 @@ __global__ void __launch_bounds__(RowGrid<BlockGroup>::kBlockThreads)
   using Grid = RowGrid<BlockGroup>;
   const int blocks = arguments.tuning.cluster_blocks;
   BlockGroup group(blocks);
+  const StreamSpace<T, 2> space(arguments.access.bytes);
   for (std::int64_t index = Grid::FirstRow(blocks); index < arguments.total_rows; index += Grid::RowsOfGrid(blocks)) {
     const auto row = AddRmsNormRowAt<T, Out>(arguments, index);
-    StreamedSums<T> source{row.a.data, row.b.data, row.residual, arguments.width};
+    StreamedSums<T> source{row.a, row.b, row.residual, space};
     if (!StreamRmsNorm<Acc>(group, source, row.y, row.weight, row.weight_word, arguments)) {
       StreamRmsNorm<double>(group, source, row.y, row.weight, row.weight_word, arguments);
     }
@@ -172,26 +177,30 @@ __global__ void __launch_bounds__(RowGrid<BlockGroup>::kBlockThreads)
 
 template <typename T>
 struct AddRmsNormKernels {
+  static constexpr int kInputs = 2;
   template <typename Shape, bool kPlain>
   static constexpr auto kHeld = &AddRmsNormResidentKernel<T, Shape, kPlain>;
   template <typename Out>
   static constexpr auto kStreamed = &AddRmsNormStreamKernel<T, Out>;
 };
 
-/// Launches rows of type T with results of any type. `plain`: see RowVectors.
+/// Launches rows of type T with results of any type.
 template <typename T>
-cudaError_t LaunchAddRmsNormRows(DataType y_type, bool plain, const AddRmsNormArguments& arguments,
+cudaError_t LaunchAddRmsNormRows(DataType y_type, const RowAccess& access, const AddRmsNormArguments& arguments,
                                  cudaStream_t stream) {
-  return LaunchRowsOf<T, AddRmsNormKernels<T>>(RowWork::kTwoInputs, y_type, plain, arguments.total_rows, arguments,
+  return LaunchRowsOf<T, AddRmsNormKernels<T>>(RowWork::kTwoInputs, y_type, access, arguments.total_rows, arguments,
                                                stream);
 }
 
 // A file each, so that they compile side by side.
-extern template cudaError_t LaunchAddRmsNormRows<__half>(DataType, bool, const AddRmsNormArguments&, cudaStream_t);
-extern template cudaError_t LaunchAddRmsNormRows<__nv_bfloat16>(DataType, bool, const AddRmsNormArguments&,
+extern template cudaError_t LaunchAddRmsNormRows<__half>(DataType, const RowAccess&, const AddRmsNormArguments&,
+                                                         cudaStream_t);
+extern template cudaError_t LaunchAddRmsNormRows<__nv_bfloat16>(DataType, const RowAccess&, const AddRmsNormArguments&,
                                                                 cudaStream_t);
-extern template cudaError_t LaunchAddRmsNormRows<float>(DataType, bool, const AddRmsNormArguments&, cudaStream_t);
-extern template cudaError_t LaunchAddRmsNormRows<double>(DataType, bool, const AddRmsNormArguments&, cudaStream_t);
+extern template cudaError_t LaunchAddRmsNormRows<float>(DataType, const RowAccess&, const AddRmsNormArguments&,
+                                                        cudaStream_t);
+extern template cudaError_t LaunchAddRmsNormRows<double>(DataType, const RowAccess&, const AddRmsNormArguments&,
+                                                         cudaStream_t);
 
 }  // namespace kernelwire
 

@@ -1,17 +1,17 @@
 // The launch of layer_norm: from the plan to the kernels of its type.
 #include "kernels/ops/layer_norm/layer_norm_kernel.cuh"
-#include "kernels/primitives/row_plain.h"
+#include "kernels/primitives/row_access.h"
 
 namespace kernelwire {
 
 int LaunchLayerNormCuda(const Launch& launch, CUstream_st* stream) {
   const auto params = launch.plan->Params<LayerNormParams>();
-  const LayerNormArguments arguments{TableOf(launch), launch.total_rows, params.width, params.epsilon, {}};
-  const bool plain = RowsArePlain(launch, params.x_type, params.width,
-                                  {{false, kLayerNormX, kRowStrideX}, {true, kLayerNormY, kRowStrideY}},
-                                  {{kLayerNormWeightInput, kRowWeight}, {kLayerNormBiasInput, kRowBias}});
+  const LayerNormArguments arguments{TableOf(launch), launch.total_rows, params.width, params.epsilon, {}, {}};
+  const RowAccess access = AccessOfRows(launch, params.x_type, params.width,
+                                        {{false, kLayerNormX, kRowStrideX}, {true, kLayerNormY, kRowStrideY}},
+                                        {{kLayerNormWeightInput, kRowWeight}, {kLayerNormBiasInput, kRowBias}});
   return WithFloatType(params.x_type, [&](auto tag) {
-    return LaunchLayerNormRows<typename decltype(tag)::Type>(params.y_type, plain, arguments, stream);
+    return LaunchLayerNormRows<typename decltype(tag)::Type>(params.y_type, access, arguments, stream);
   });
 }
 

@@ -1,17 +1,17 @@
 // The launch of rms_norm: from the plan to the kernels of its type.
 #include "kernels/ops/rms_norm/rms_norm_kernel.cuh"
-#include "kernels/primitives/row_plain.h"
+#include "kernels/primitives/row_access.h"
 
 namespace kernelwire {
 
 int LaunchRmsNormCuda(const Launch& launch, CUstream_st* stream) {
   const auto params = launch.plan->Params<RmsNormParams>();
-  const RmsNormArguments arguments{TableOf(launch), launch.total_rows, params.width, params.epsilon, {}};
-  const bool plain =
-      RowsArePlain(launch, params.x_type, params.width, {{false, kRmsNormX, kRowStrideX}, {true, 0, kRowStrideY}},
+  const RmsNormArguments arguments{TableOf(launch), launch.total_rows, params.width, params.epsilon, {}, {}};
+  const RowAccess access =
+      AccessOfRows(launch, params.x_type, params.width, {{false, kRmsNormX, kRowStrideX}, {true, 0, kRowStrideY}},
                    {{kRmsNormWeightInput, kRowWeight}});
   return WithFloatType(params.x_type, [&](auto tag) {
-    return LaunchRmsNormRows<typename decltype(tag)::Type>(params.y_type, plain, arguments, stream);
+    return LaunchRmsNormRows<typename decltype(tag)::Type>(params.y_type, access, arguments, stream);
   });
 }
 

@@ -23,6 +23,7 @@ struct RmsNormArguments {
   std::int64_t total_rows;
   std::int64_t width;
   double epsilon;
+  RowAccess access;
   RowTuning tuning;
 };
 
@@ -53,16 +54,7 @@ __device__ __forceinline__ RowParts<Acc, Held::kStretches> SumOfSquares(const He
 #pragma unroll
   for (int s = 0; s < Held::kStretches; ++s) {
     Acc sums[4] = {};
-#pragma unroll
-    for (int v = 0; v < Held::kVectorsOfStretch; ++v) {
-      Acc values[Held::kLength];
-      Unpack<typename Held::Element>(held.vectors[s * Held::kVectorsOfStretch + v], values);
-#pragma unroll
-      for (int j = 0; j < Held::kLength; ++j) {
-        Acc& sum = sums[(v * Held::kLength + j) % 4];
-        sum = fma(values[j], values[j], sum);
-      }
-    }
+    ForEachElement<Acc>(held, s, [&](int i, Acc value) { sums[i % 4] = fma(value, value, sums[i % 4]); });
     parts.of_stretch[s] = (sums[0] + sums[1]) + (sums[2] + sums[3]);
   }
   return parts;
@@ -83,32 +75,64 @@ struct RmsFactor {
 /// registers do not hold more beside the row.
 template <typename Held, typename Group, typename Parameter, typename Acc>
 __device__ __forceinline__ void StoreScaled(const Group& group, const Held& held, Parameter& weight, Acc factor,
-                                            typename Held::Element* y, int width) {
+                                            typename Held::Element* y, int width, const RowPath& out) {
   using T = typename Held::Element;
-  Held::Store(group, y, width, [&](int v, int index) {
-    if (Held::kVectors > 4 && v % Parameter::kTogether == 0) {
-      weight.Prefetch(group, v, width);
-    }
-    Acc values[Held::kLength];
-    Unpack<T>(held.vectors[v], values);
-    if (index < width) {
+  using Values = Acc(&)[Held::kLength];
+  // The usual weight has a loop of its own, without a branch for each vector.
+  const auto store = [&](const auto& parameter) {
+    Held::Store(group, y, width, out, [&](int v, int index) {
       Acc weights[Held::kLength];
-      weight.template Values<true>(v, index, width, weights);
+      parameter(v, index, weights);
+      Acc values[Held::kLength];
+      Unpack<T>(held.vectors[v], values);
 #pragma unroll
       for (int j = 0; j < Held::kLength; ++j) {
         values[j] = values[j] * factor * weights[j];
       }
+      return Pack<T>(values);
+    });
+  };
+  const auto any = [&](int, int index, Values weights) {
+    if (index < width) {
+      weight.Values(index, width, weights);
     }
-    return Pack<T>(values);
+  };
+  if (!weight.IsOfSameType()) {
+    store(any);
+    return;
+  }
+  store([&](int v, int index, Values weights) {
+    if (Held::kVectors > 4 && v % Parameter::kTogether == 0) {
+      weight.Prefetch(group, v, width);
+    }
+    if (Parameter::IsWhole(index, width)) {
+      weight.PrefetchedValues(v, weights);
+    } else {
+      any(v, index, weights);
+    }
   });
 }
 
-/// For the rare row whose squares f32 cannot hold: element(i) is read again, one by one, in the order of held rows. Out
+/// The same one element after another, with parameters of any type that begin anywhere: element(i) is read again. Out
 /// of line, and nothing of the held row goes along: the way there may cost, the kernels that hardly ever take it should
 /// not.
-template <typename Held, typename Out, typename Group, typename Element>
-__device__ __noinline__ void RmsNormInF64(Group group, const Element element, Out* y, const void* weight,
-                                          std::int64_t weight_word, int width, double epsilon) {
+template <typename Held, typename Acc, typename Group, typename Element, typename Out>
+__device__ __noinline__ void ScaleElements(const Group group, const Element element, Out* y, const void* weight,
+                                           std::int64_t weight_word, int width, Acc factor) {
+#pragma unroll 1
+  for (int i = 0; i < Held::kHeld; ++i) {
+    const int index = Held::IndexOf(group, i / Held::kLength) + i % Held::kLength;
+    if (index < width) {
+      const Acc value = static_cast<Acc>(element(index));
+      y[index] = Narrow<Out>(value * factor * ParameterAt<Acc>(weight_word, weight, index, Acc{1}));
+    }
+  }
+}
+
+/// For the rare row whose squares f32 cannot hold: its factor, from elements that are read again in the order of held
+/// rows.
+template <typename Held, typename Group, typename Element>
+__device__ __noinline__ double FactorInF64(Group group, const Element element, int width, double epsilon) {
   RowParts<double, Held::kStretches> parts{};
 #pragma unroll 1
   for (int i = 0; i < Held::kHeld; ++i) {
@@ -117,13 +141,21 @@ __device__ __noinline__ void RmsNormInF64(Group group, const Element element, Ou
     double& sum = parts.of_stretch[i / (Held::kHeld / Held::kStretches)];
     sum = fma(value, value, sum);
   }
-  const double factor = InverseRoot(RowSum(group, parts) / width + epsilon);
-#pragma unroll 1
-  for (int i = 0; i < Held::kHeld; ++i) {
-    const int index = Held::IndexOf(group, i / Held::kLength) + i % Held::kLength;
-    if (index < width) {
-      y[index] = Narrow<Out>(element(index) * factor * ParameterInF64(weight_word, weight, index, 1.0));
-    }
+  return InverseRoot(RowSum(group, parts) / width + epsilon);
+}
+
+/// y of a held row, whatever its squares and its weight are; element(i) gives x once more, exactly.
+template <typename Held, typename Group, typename Parameter, typename Acc, typename Row, typename Element>
+__device__ __forceinline__ void StoreRmsNorm(Group& group, const Held& held, Parameter& weight,
+                                             const RmsFactor<Acc>& scale, const Row& row, int width, double epsilon,
+                                             const RowPath& out, const Element& element) {
+  if (scale.leaves_f32) {
+    const double factor = FactorInF64<Held>(group, element, width, epsilon);
+    ScaleElements<Held>(group, element, row.y, row.weight, row.weight_word, width, factor);
+  } else if (!weight.IsPlain()) {
+    ScaleElements<Held>(group, element, row.y, row.weight, row.weight_word, width, scale.factor);
+  } else {
+    StoreScaled(group, held, weight, scale.factor, row.y, width, out);
   }
 }
 
@@ -133,13 +165,14 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kPlain), Shape::ResidentBl
     RmsNormResidentKernel(const __grid_constant__ RmsNormArguments arguments) {
   AwaitEarlierWork();
   using Acc = AccumulatorOf<T>;
-  using Loads = RowLoads<T, Shape::kVectors, kPlain, FillZero>;
+  using Loads = RowLoads<HeldRow<T, Shape, kPlain>, FillZero>;
   const int blocks = arguments.tuning.cluster_blocks;
   const int width = static_cast<int>(arguments.width);
   auto group = RowGrid<typename Shape::Group>::GroupOf(blocks);
+  const HeldSpace<T, Shape, kPlain, 1> space(arguments.access.bytes);
   const auto row_at = [&](std::int64_t index) { return RmsNormRowAt<T, T>(arguments, index); };
-  ForEachRow<Loads, Shape::kLooksAhead>(
-      group, blocks, arguments.total_rows, row_at, [&](const auto& row, Loads& loads) {
+  ForEachRow<Shape::template kLooksAhead<kPlain>>(
+      group, blocks, arguments.total_rows, row_at, Loads(space.In(0)), [&](const auto& row, Loads& loads) {
         DeviceParameter<T, Shape::kVectors, Acc, kPlain> weight(row.weight_word, row.weight, Acc{1});
         if (Shape::kVectors <= 4) {
           weight.Prefetch(group, 0, width);
@@ -148,12 +181,8 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kPlain), Shape::ResidentBl
         loads.x.StayPacked();
         weight.StayPacked();
         const RmsFactor<Acc> scale(sum / static_cast<Acc>(width), arguments.epsilon);
-        if (scale.leaves_f32) {
-          const auto element = [x = row.x.data](int i) { return Widen<double>(x[i]); };
-          RmsNormInF64<decltype(loads.x)>(group, element, row.y, row.weight, row.weight_word, width, arguments.epsilon);
-        } else {
-          StoreScaled(group, loads.x, weight, scale.factor, row.y, width);
-        }
+        StoreRmsNorm(group, loads.x, weight, scale, row, width, arguments.epsilon, space.Out(),
+                     [x = row.x.data](int i) { return Widen<double>(x[i]); });
       });
 }
 
@@ -177,11 +206,11 @@ __device__ bool StreamRmsNorm(BlockGroup& group, Source& source, Out* y, const v
     return true;
   }
   const auto factor = static_cast<Acc>(InverseRoot(mean_square + arguments.epsilon));
-  const DeviceParameter<T, 1, Acc, false> weight(weight_word, weight_data, Acc{1});
+  const StreamedParameter<T, Acc> weight(weight_word, weight_data, Acc{1});
   ForEachStretchBackwards<T>(group, arguments.width, [&](std::int64_t first, int count) {
     const auto compute = [&](std::int64_t at, Acc(&values)[StreamVectors<T>::kLength]) {
       Acc weights[StreamVectors<T>::kLength];
-      weight.template Values<false>(0, at, arguments.width, weights);
+      weight.Values(at, arguments.width, weights);
 #pragma unroll
       for (int j = 0; j < StreamVectors<T>::kLength; ++j) {
         values[j] = values[j] * factor * weights[j];
@@ -196,17 +225,15 @@ __device__ bool StreamRmsNorm(BlockGroup& group, Source& source, Out* y, const v
 template <typename T>
 struct StreamedRow {
   using Element = T;
-  const T* x;
-  std::int64_t width;
+  RowSource<T> x;
+  RowPath path;
 
   __device__ __forceinline__ StreamVectors<T> First(const BlockGroup& group, std::int64_t first, int count) const {
-    return LoadStretch(group, x, width, first, count, FillZero::Value<T>());
+    return LoadStretch<FillZero>(group, x, first, count, path);
   }
   __device__ __forceinline__ void Passed() {}
   __device__ __forceinline__ StreamVectors<T> Again(const BlockGroup& group, std::int64_t first, int count) const {
-    StreamVectors<T> held;
-    held.LoadOwn(group, x + first, count, FillZero::Value<T>());
-    return held;
+    return First(group, first, count);
   }
 };
 
@@ -219,9 +246,10 @@ __global__ void __launch_bounds__(RowGrid<BlockGroup>::kBlockThreads)
   using Grid = RowGrid<BlockGroup>;
   const int blocks = arguments.tuning.cluster_blocks;
   BlockGroup group(blocks);
+  const StreamSpace<T, 1> space(arguments.access.bytes);
   for (std::int64_t index = Grid::FirstRow(blocks); index < arguments.total_rows; index += Grid::RowsOfGrid(blocks)) {
     const auto row = RmsNormRowAt<T, Out>(arguments, index);
-    StreamedRow<T> source{row.x.data, arguments.width};
+    StreamedRow<T> source{row.x, space.In(0)};
     if (!StreamRmsNorm<Acc>(group, source, row.y, row.weight, row.weight_word, arguments)) {
       StreamRmsNorm<double>(group, source, row.y, row.weight, row.weight_word, arguments);
     }
@@ -230,23 +258,28 @@ __global__ void __launch_bounds__(RowGrid<BlockGroup>::kBlockThreads)
 
 template <typename T>
 struct RmsNormKernels {
+  static constexpr int kInputs = 1;
   template <typename Shape, bool kPlain>
   static constexpr auto kHeld = &RmsNormResidentKernel<T, Shape, kPlain>;
   template <typename Out>
   static constexpr auto kStreamed = &RmsNormStreamKernel<T, Out>;
 };
 
-/// Launches rows of type T with results of any type. `plain`: see RowVectors.
+/// Launches rows of type T with results of any type.
 template <typename T>
-cudaError_t LaunchRmsNormRows(DataType y_type, bool plain, const RmsNormArguments& arguments, cudaStream_t stream) {
-  return LaunchRowsOf<T, RmsNormKernels<T>>(RowWork::kOneSum, y_type, plain, arguments.total_rows, arguments, stream);
+cudaError_t LaunchRmsNormRows(DataType y_type, const RowAccess& access, const RmsNormArguments& arguments,
+                              cudaStream_t stream) {
+  return LaunchRowsOf<T, RmsNormKernels<T>>(RowWork::kOneSum, y_type, access, arguments.total_rows, arguments, stream);
 }
 
 // A file each, so that they compile side by side.
-extern template cudaError_t LaunchRmsNormRows<__half>(DataType, bool, const RmsNormArguments&, cudaStream_t);
-extern template cudaError_t LaunchRmsNormRows<__nv_bfloat16>(DataType, bool, const RmsNormArguments&, cudaStream_t);
-extern template cudaError_t LaunchRmsNormRows<float>(DataType, bool, const RmsNormArguments&, cudaStream_t);
-extern template cudaError_t LaunchRmsNormRows<double>(DataType, bool, const RmsNormArguments&, cudaStream_t);
+extern template cudaError_t LaunchRmsNormRows<__half>(DataType, const RowAccess&, const RmsNormArguments&,
+                                                      cudaStream_t);
+extern template cudaError_t LaunchRmsNormRows<__nv_bfloat16>(DataType, const RowAccess&, const RmsNormArguments&,
+                                                             cudaStream_t);
+extern template cudaError_t LaunchRmsNormRows<float>(DataType, const RowAccess&, const RmsNormArguments&, cudaStream_t);
+extern template cudaError_t LaunchRmsNormRows<double>(DataType, const RowAccess&, const RmsNormArguments&,
+                                                      cudaStream_t);
 
 }  // namespace kernelwire
 

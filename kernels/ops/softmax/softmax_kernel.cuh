@@ -8,9 +8,9 @@
 
 #include "kernels/core/launch.h"
 #include "kernels/ops/softmax/softmax.h"
+#include "kernels/primitives/row_access.h"
 #include "kernels/primitives/row_launch.cuh"
 #include "kernels/primitives/row_parameter.h"
-#include "kernels/primitives/row_plain.h"
 #include "kernels/primitives/row_stream.cuh"
 #include "kernels/primitives/running_softmax.cuh"
 #include "kernels/primitives/segment_table.cuh"
@@ -23,6 +23,7 @@ struct SoftmaxArguments {
   std::int64_t width;
   std::int64_t inner;
   SoftmaxAlgorithm algorithm;
+  RowAccess access;
   RowTuning tuning;
 };
 
@@ -46,14 +47,23 @@ __device__ __forceinline__ SoftmaxRow<T, Out> SoftmaxRowAt(const SoftmaxArgument
 template <bool kLog, typename Out, typename Acc>
 struct SoftmaxResult {
   Acc maximum;
+  Acc sum;
   Acc last;  // 1 / sum, or log(sum)
 
   template <typename Sum>
   __device__ __forceinline__ explicit SoftmaxResult(const RunningSoftmax<Acc, Sum>& row)
-      : maximum(row.maximum), last(kLog ? static_cast<Acc>(log(row.sum)) : static_cast<Acc>(Sum{1} / row.sum)) {}
+      : maximum(row.maximum),
+        sum(static_cast<Acc>(row.sum)),
+        last(kLog ? static_cast<Acc>(log(row.sum)) : static_cast<Acc>(Sum{1} / row.sum)) {}
 
   __device__ __forceinline__ Acc operator()(Acc x) const {
-    return kLog ? (x - maximum) - last : SoftmaxExp<Out>(x - maximum) * last;
+    return kLog ? (x - maximum) - last : Quotient(SoftmaxExp<Out>(x - maximum));
+  }
+
+  /// A probability from its exponential. A product with 1 / sum would round twice, which only 16 bits hide.
+  __device__ __forceinline__ Acc Quotient(Acc exponential) const {
+    const Acc product = exponential * last;
+    return sizeof(Out) == 2 ? product : fma(fma(-product, sum, exponential), last, product);
   }
 };
 
@@ -61,15 +71,7 @@ struct SoftmaxResult {
 template <typename Acc, typename Held>
 __device__ __forceinline__ Acc MaximumOf(const Held& held, int s) {
   Acc maximum = kMinusInfinity<Acc>;
-#pragma unroll
-  for (int v = 0; v < Held::kVectorsOfStretch; ++v) {
-    Acc values[Held::kLength];
-    Unpack<typename Held::Element>(held.vectors[s * Held::kVectorsOfStretch + v], values);
-#pragma unroll
-    for (int j = 0; j < Held::kLength; ++j) {
-      maximum = fmax(maximum, values[j]);
-    }
-  }
+  ForEachElement<Acc>(held, s, [&](int, Acc value) { maximum = fmax(maximum, value); });
   return maximum;
 }
 
@@ -140,41 +142,46 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kPlain), Shape::ResidentBl
     SoftmaxResidentKernel(const __grid_constant__ SoftmaxArguments arguments) {
   AwaitEarlierWork();
   using Acc = AccumulatorOf<T>;
-  using Held = RowVectors<T, Shape::kVectors, kPlain>;
-  using Loads = RowLoads<T, Shape::kVectors, kPlain, FillMinusInfinity>;
+  using Held = HeldRow<T, Shape, kPlain>;
+  using Loads = RowLoads<Held, FillMinusInfinity>;
   const int blocks = arguments.tuning.cluster_blocks;
   auto group = RowGrid<typename Shape::Group>::GroupOf(blocks);
+  const HeldSpace<T, Shape, kPlain, 1> space(arguments.access.bytes);
+  const Loads begin(space.In(0));
   const auto row_at = [&](std::int64_t index) { return SoftmaxRowAt<T, T>(arguments, index); };
-  ForEachRow<Loads, Shape::kLooksAhead>(group, blocks, arguments.pieces, row_at, [&](const auto& row, Loads& loads) {
-    Exponentials<T, Acc, Held> exponentials;
-    const auto agreed = Agree(group, loads.x, exponentials);
-    const SoftmaxResult<kLog, T, Acc> result(agreed.row);
-    Acc factors[Held::kStretches];
+  ForEachRow<Shape::template kLooksAhead<kPlain>>(
+      group, blocks, arguments.pieces, row_at, begin, [&](const auto& row, Loads& loads) {
+        Exponentials<T, Acc, Held> exponentials;
+        const auto agreed = Agree(group, loads.x, exponentials);
+        const SoftmaxResult<kLog, T, Acc> result(agreed.row);
+        Acc factors[Held::kStretches];
 #pragma unroll
-    for (int s = 0; s < Held::kStretches; ++s) {
-      // Where the row is nothing but -infinity, 0 * (1 / 0) gives the NaN that is due.
-      factors[s] = SoftmaxExp<T>(agreed.own_maxima[s] - SoftmaxOffset(agreed.row.maximum)) * result.last;
-    }
-    Held::Store(group, row.y, row.x.count, [&](int v, int) {
-      Acc values[Held::kLength];
-      Unpack<T>(loads.x.vectors[v], values);
+        for (int s = 0; s < Held::kStretches; ++s) {
+          // Where the row is nothing but -infinity, 0 * (1 / 0) gives the NaN that is due.
+          factors[s] = SoftmaxExp<T>(agreed.own_maxima[s] - SoftmaxOffset(agreed.row.maximum));
+          factors[s] = sizeof(T) == 2 ? factors[s] * result.last : factors[s];
+        }
+        Held::Store(group, row.y, row.x.count, space.Out(), [&](int v, int) {
+          Acc values[Held::kLength];
+          Unpack<T>(loads.x.vectors[v], values);
 #pragma unroll
-      for (int j = 0; j < Held::kLength; ++j) {
-        values[j] = kLog ? result(values[j])
-                         : exponentials.values[v * Held::kLength + j] * factors[v / Held::kVectorsOfStretch];
-      }
-      return Pack<T>(values);
-    });
-  });
+          for (int j = 0; j < Held::kLength; ++j) {
+            const Acc exponential = exponentials.values[v * Held::kLength + j] * factors[v / Held::kVectorsOfStretch];
+            values[j] = kLog ? result(values[j]) : sizeof(T) == 2 ? exponential : result.Quotient(exponential);
+          }
+          return Pack<T>(values);
+        });
+      });
 }
 
 /// One pass: each thread keeps a running maximum and sum, and the threads' are merged.
 template <typename Out, typename Acc, typename T>
-__device__ RunningSoftmax<Acc> OnlineStatistics(BlockGroup& group, const T* x, std::int64_t width) {
+__device__ RunningSoftmax<Acc> OnlineStatistics(BlockGroup& group, const RowSource<T>& x, std::int64_t width,
+                                                const RowPath& path) {
   using Statistics = RunningSoftmax<Acc>;
   Statistics running = Statistics::Empty();
   ForEachStretch<T>(group, width, [&](std::int64_t first, int count) {
-    const auto held = LoadStretch(group, x, width, first, count, FillMinusInfinity::Value<T>());
+    const auto held = LoadStretch<FillMinusInfinity>(group, x, first, count, path);
 #pragma unroll
     for (const Granule& vector : held.vectors) {
       Acc values[kElementsOfGranule<T>];
@@ -188,16 +195,17 @@ __device__ RunningSoftmax<Acc> OnlineStatistics(BlockGroup& group, const T* x, s
 
 /// Two passes: the maximum, then the sum.
 template <typename Out, typename Acc, typename T>
-__device__ RunningSoftmax<Acc> SafeStatistics(BlockGroup& group, const T* x, std::int64_t width) {
+__device__ RunningSoftmax<Acc> SafeStatistics(BlockGroup& group, const RowSource<T>& x, std::int64_t width,
+                                              const RowPath& path) {
   Acc maximum = kMinusInfinity<Acc>;
   ForEachStretch<T>(group, width, [&](std::int64_t first, int count) {
-    const auto held = LoadStretch(group, x, width, first, count, FillMinusInfinity::Value<T>());
+    const auto held = LoadStretch<FillMinusInfinity>(group, x, first, count, path);
     maximum = fmax(maximum, MaximumOf<Acc>(held, 0));
   });
   maximum = group.Reduce(RowParts<Acc, 1>{{maximum}}, kMinusInfinity<Acc>, [](Acc a, Acc b) { return fmax(a, b); });
   double sum = 0.0;
   ForEachStretch<T>(group, width, [&](std::int64_t first, int count) {
-    const auto held = LoadStretch(group, x, width, first, count, FillMinusInfinity::Value<T>());
+    const auto held = LoadStretch<FillMinusInfinity>(group, x, first, count, path);
     Exponentials<Out, Acc, StreamVectors<T>> exponentials;
     sum += static_cast<double>(exponentials.Compute(held, 0, maximum).sum);
   });
@@ -214,11 +222,12 @@ __global__ void __launch_bounds__(RowGrid<BlockGroup>::kBlockThreads)
   using Grid = RowGrid<BlockGroup>;
   const int blocks = arguments.tuning.cluster_blocks;
   BlockGroup group(blocks);
+  const RowPath path = StreamSpace<T, 1>(arguments.access.bytes).In(0);
   for (std::int64_t index = Grid::FirstRow(blocks); index < arguments.pieces; index += Grid::RowsOfGrid(blocks)) {
     const auto row = SoftmaxRowAt<T, Out>(arguments, index);
     const SoftmaxResult<kLog, Out, Acc> result(arguments.algorithm == SoftmaxAlgorithm::kSafe
-                                                   ? SafeStatistics<Out, Acc>(group, row.x.data, arguments.width)
-                                                   : OnlineStatistics<Out, Acc>(group, row.x.data, arguments.width));
+                                                   ? SafeStatistics<Out, Acc>(group, row.x, arguments.width, path)
+                                                   : OnlineStatistics<Out, Acc>(group, row.x, arguments.width, path));
     const auto compute = [&](std::int64_t, Acc(&values)[kElementsOfGranule<T>]) {
 #pragma unroll
       for (Acc& value : values) {
@@ -226,9 +235,7 @@ __global__ void __launch_bounds__(RowGrid<BlockGroup>::kBlockThreads)
       }
     };
     ForEachStretchBackwards<T>(group, arguments.width, [&](std::int64_t first, int count) {
-      StreamVectors<T> held;
-      held.LoadOwn(group, row.x.data + first, count, FillZero::Value<T>());
-      StoreStretch<Acc>(group, held, first, count, row.y, compute);
+      StoreStretch<Acc>(group, LoadStretch<FillZero>(group, row.x, first, count, path), first, count, row.y, compute);
     });
   }
 }
@@ -304,19 +311,21 @@ cudaError_t LaunchInterleavedSoftmax(DataType y_type, const SoftmaxArguments& ar
 
 template <typename T, bool kLog>
 struct SoftmaxKernels {
+  static constexpr int kInputs = 1;
   template <typename Shape, bool kPlain>
   static constexpr auto kHeld = &SoftmaxResidentKernel<T, kLog, Shape, kPlain>;
   template <typename Out>
   static constexpr auto kStreamed = &SoftmaxStreamKernel<T, kLog, Out>;
 };
 
-/// Launches rows of type T with results of any type. `plain`: see RowVectors.
+/// Launches rows of type T with results of any type.
 template <typename T, bool kLog>
-cudaError_t LaunchSoftmaxRows(DataType y_type, bool plain, const SoftmaxArguments& arguments, cudaStream_t stream) {
+cudaError_t LaunchSoftmaxRows(DataType y_type, const RowAccess& access, const SoftmaxArguments& arguments,
+                              cudaStream_t stream) {
   if (arguments.inner > 1) {
     return LaunchInterleavedSoftmax<T, kLog>(y_type, arguments, stream);
   }
-  return LaunchRowsOf<T, SoftmaxKernels<T, kLog>>(RowWork::kSoftmax, y_type, plain, arguments.pieces, arguments,
+  return LaunchRowsOf<T, SoftmaxKernels<T, kLog>>(RowWork::kSoftmax, y_type, access, arguments.pieces, arguments,
                                                   stream);
 }
 
@@ -324,18 +333,19 @@ cudaError_t LaunchSoftmaxRows(DataType y_type, bool plain, const SoftmaxArgument
 template <bool kLog>
 int LaunchSoftmaxFamily(const Launch& launch, CUstream_st* stream) {
   const auto params = launch.plan->Params<SoftmaxParams>();
-  const SoftmaxArguments arguments{TableOf(launch), launch.total_rows, params.width,
-                                   params.inner,    params.algorithm,  {}};
-  const bool plain =
-      RowsArePlain(launch, params.x_type, params.width, {{false, 0, kRowStrideX}, {true, 0, kRowStrideY}}, {});
+  const SoftmaxArguments arguments{
+      TableOf(launch), launch.total_rows, params.width, params.inner, params.algorithm, {}, {}};
+  const RowAccess access =
+      AccessOfRows(launch, params.x_type, params.width, {{false, 0, kRowStrideX}, {true, 0, kRowStrideY}}, {});
   return WithFloatType(params.x_type, [&](auto tag) {
-    return LaunchSoftmaxRows<typename decltype(tag)::Type, kLog>(params.y_type, plain, arguments, stream);
+    return LaunchSoftmaxRows<typename decltype(tag)::Type, kLog>(params.y_type, access, arguments, stream);
   });
 }
 
 // A file each, so that they compile side by side.
-#define KERNELWIRE_SOFTMAX_ROWS(T, kLog) \
-  extern template cudaError_t LaunchSoftmaxRows<T, kLog>(DataType, bool, const SoftmaxArguments&, cudaStream_t)
+#define KERNELWIRE_SOFTMAX_ROWS(T, kLog)                                                                      \
+  extern template cudaError_t LaunchSoftmaxRows<T, kLog>(DataType, const RowAccess&, const SoftmaxArguments&, \
+                                                         cudaStream_t)
 KERNELWIRE_SOFTMAX_ROWS(__half, false);
 KERNELWIRE_SOFTMAX_ROWS(__nv_bfloat16, false);
 KERNELWIRE_SOFTMAX_ROWS(float, false);

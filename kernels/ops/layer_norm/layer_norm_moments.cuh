@@ -1,0 +1,143 @@
+// Mean and variance of a row, by the threads that share it.
+//
+// Moments are centred, and corrected: a first mean is found, then the sum and the sum of squares of what is left when
+// it is subtracted. The first mean may be off by the rounding of its sum (mean 1e4, deviation 1e-2); the sum of the
+// rest tells by how much. Source: T. F. Chan, G. H. Golub, R. J. LeVeque, "Algorithms for computing the sample
+// variance", 1983.
+#ifndef KERNELWIRE_KERNELS_OPS_LAYER_NORM_LAYER_NORM_MOMENTS_CUH_
+#define KERNELWIRE_KERNELS_OPS_LAYER_NORM_LAYER_NORM_MOMENTS_CUH_
+
+#include <cstdint>
+#include <type_traits>
+
+#include "kernels/ops/layer_norm/layer_norm.h"
+#include "kernels/primitives/inverse_root.cuh"
+#include "kernels/primitives/norm_params.h"
+#include "kernels/primitives/row_group.cuh"
+#include "kernels/primitives/row_vectors.cuh"
+
+namespace kernelwire {
+
+/// Sum and sum of squares of deviations from a first mean; their parts add up.
+template <typename Acc>
+struct Deviations {
+  Acc sum;
+  Acc squares;
+};
+
+template <typename Group, typename Acc, int kStretches>
+__device__ __forceinline__ Deviations<Acc> TotalOf(Group& group, const RowParts<Deviations<Acc>, kStretches>& parts) {
+  return group.Reduce(parts, Deviations<Acc>{0, 0}, [](const Deviations<Acc>& a, const Deviations<Acc>& b) {
+    return Deviations<Acc>{a.sum + b.sum, a.squares + b.squares};
+  });
+}
+
+/// The mean in two parts, and the deviation's inverse.
+template <typename Acc>
+struct Moments {
+  Acc first_mean;
+  Acc correction;
+  Acc variance;
+
+  template <typename Sum>
+  __device__ __forceinline__ Moments(Acc first, const Deviations<Sum>& total, Sum width)
+      : first_mean(first), correction(static_cast<Acc>(total.sum / width)) {
+    const Sum centre = total.sum / width;
+    variance = static_cast<Acc>(fma(-total.sum, centre, total.squares) / width);
+    variance = variance < Acc{0} ? Acc{0} : variance;
+  }
+
+  __device__ __forceinline__ Acc Mean() const { return first_mean + correction; }
+  __device__ __forceinline__ Acc InvStdDev(double epsilon) const {
+    return InverseRoot(variance + static_cast<Acc>(epsilon));
+  }
+  __device__ __forceinline__ bool LeaveF32(double epsilon) const {
+    return std::is_same_v<Acc, float> &&
+           MomentsLeaveF32(static_cast<double>(Mean()), static_cast<double>(variance), epsilon);
+  }
+};
+
+/// This thread's part of the sum: for each stretch, in four chains. Elements beyond the row are 0.
+template <typename Acc, typename Held>
+__device__ __forceinline__ RowParts<Acc, Held::kStretches> SumOf(const Held& held) {
+  RowParts<Acc, Held::kStretches> parts;
+#pragma unroll
+  for (int s = 0; s < Held::kStretches; ++s) {
+    Acc sums[4] = {};
+    ForEachElement<Acc>(held, s, [&](int i, Acc value) { sums[i % 4] += value; });
+    parts.of_stretch[s] = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+  }
+  return parts;
+}
+
+/// This thread's part of the deviations of stretch `s`. `kWhole`: the row goes on beyond the stretch.
+template <bool kWhole, typename Acc, typename Held, typename Group>
+__device__ __forceinline__ Deviations<Acc> DeviationsOfStretch(const Group& group, const Held& held, int s, int count,
+                                                               Acc mean) {
+  Acc sums[2] = {};
+  Acc squares[2] = {};
+#pragma unroll
+  for (int v = s * Held::kVectorsOfStretch; v < (s + 1) * Held::kVectorsOfStretch; ++v) {
+    const int left = count - Held::IndexOf(group, v);
+    Acc values[Held::kLength];
+    Unpack<typename Held::Element>(held.vectors[v], values);
+#pragma unroll
+    for (int j = 0; j < Held::kLength; ++j) {
+      const Acc deviation = kWhole || left > (Held::kPlain ? 0 : j) ? values[j] - mean : Acc{0};
+      sums[j % 2] += deviation;
+      squares[j % 2] = fma(deviation, deviation, squares[j % 2]);
+    }
+  }
+  return {sums[0] + sums[1], squares[0] + squares[1]};
+}
+
+/// This thread's part of the deviations of `count` elements.
+template <typename Acc, typename Held, typename Group>
+__device__ __forceinline__ RowParts<Deviations<Acc>, Held::kStretches> DeviationsOf(const Group& group,
+                                                                                    const Held& held, int count,
+                                                                                    Acc mean) {
+  RowParts<Deviations<Acc>, Held::kStretches> parts;
+#pragma unroll
+  for (int s = 0; s < Held::kStretches; ++s) {
+    parts.of_stretch[s] = Held::HasWhole(group, s, count) ? DeviationsOfStretch<true>(group, held, s, count, mean)
+                                                          : DeviationsOfStretch<false>(group, held, s, count, mean);
+  }
+  return parts;
+}
+
+/// The moments of a held row of `width` elements. Called by all of the group.
+template <typename Acc, typename Held, typename Group>
+__device__ __forceinline__ Moments<Acc> MomentsOf(Group& group, Held& held, int width) {
+  const auto count = static_cast<Acc>(width);
+  const Acc first_mean = RowSum(group, SumOf<Acc>(held)) / count;
+  held.StayPacked();
+  return Moments<Acc>(first_mean, TotalOf(group, DeviationsOf(group, held, width, first_mean)), count);
+}
+
+/// For the rare row whose moments f32 cannot hold: x is read again, in the order of held rows.
+template <typename Held, typename Group, typename Row>
+__device__ __noinline__ Moments<double> MomentsInF64(Group group, const Row row) {
+  constexpr int kHeldOfStretch = Held::kHeld / Held::kStretches;
+  const int width = row.x.count;
+  const auto index_of = [&](int i) { return Held::IndexOf(group, i / Held::kLength) + i % Held::kLength; };
+  RowParts<double, Held::kStretches> sums{};
+#pragma unroll 1
+  for (int i = 0; i < Held::kHeld; ++i) {
+    const int index = index_of(i);
+    sums.of_stretch[i / kHeldOfStretch] += index < width ? Widen<double>(row.x.data[index]) : 0.0;
+  }
+  const double first_mean = RowSum(group, sums) / width;
+  RowParts<Deviations<double>, Held::kStretches> parts{};
+#pragma unroll 1
+  for (int i = 0; i < Held::kHeld; ++i) {
+    const int index = index_of(i);
+    const double deviation = index < width ? Widen<double>(row.x.data[index]) - first_mean : 0.0;
+    Deviations<double>& part = parts.of_stretch[i / kHeldOfStretch];
+    part = {part.sum + deviation, fma(deviation, deviation, part.squares)};
+  }
+  return Moments<double>(first_mean, TotalOf(group, parts), static_cast<double>(width));
+}
+
+}  // namespace kernelwire
+
+#endif  // KERNELWIRE_KERNELS_OPS_LAYER_NORM_LAYER_NORM_MOMENTS_CUH_

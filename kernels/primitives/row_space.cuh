@@ -1,0 +1,42 @@
+// The shared memory through which rows pass that are not plain (row_vectors.cuh).
+#ifndef KERNELWIRE_KERNELS_PRIMITIVES_ROW_SPACE_CUH_
+#define KERNELWIRE_KERNELS_PRIMITIVES_ROW_SPACE_CUH_
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+
+#include "kernels/primitives/row_vectors.cuh"
+
+namespace kernelwire {
+
+/// The shared memory of the lanes of a group: a place for a row of each of kInputs inputs on its way in, and one for a
+/// stretch on its way out.
+template <typename Held, typename Group, int kInputs>
+class RowSpace {
+ public:
+  static constexpr int kGranules = kInputs * Held::template kGranulesIn<Group> + Held::template kGranulesOut<Group>;
+
+  __device__ __forceinline__ explicit RowSpace(int access_bytes) : access_bytes_(access_bytes) {
+    extern __shared__ Granule granules_of_block[];
+    granules_ = granules_of_block + threadIdx.x / Group::kLanes * kGranules;
+  }
+
+  __device__ __forceinline__ RowPath In(int input) const {
+    return {access_bytes_, granules_ + input * Held::template kGranulesIn<Group>};
+  }
+  __device__ __forceinline__ RowPath Out() const { return In(kInputs); }
+
+  /// For a launch.
+  static std::size_t BytesOfBlock(unsigned threads) {
+    return static_cast<std::size_t>(threads / Group::kLanes) * kGranules * sizeof(Granule);
+  }
+
+ private:
+  int access_bytes_;
+  Granule* granules_;
+};
+
+}  // namespace kernelwire
+
+#endif  // KERNELWIRE_KERNELS_PRIMITIVES_ROW_SPACE_CUH_
