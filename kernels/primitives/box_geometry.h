@@ -113,6 +113,27 @@ KERNELWIRE_HOST_DEVICE inline bool Overlap(const Corners& a, float a_area, const
   return RatioExceeds(shared, Sub(Add(a_area, b_area), shared), threshold);
 }
 
+/// Overlap without a branch, for long lists of boxes that mostly do not: false where they surely do not overlap. With d
+/// = shared - threshold * united, rounded once, d <= 0 says that the exact ratio does not exceed the threshold, and
+/// then its rounding does not either. Only where both areas are near the least numbers could d vanish by underflow;
+/// MayOverlapBar is for those. A NaN, from operands that are infinite, ends in false, as the division does.
+KERNELWIRE_HOST_DEVICE inline bool MayOverlap(const Corners& a, float a_area, const Corners& b, float b_area,
+                                              float threshold, float bar) {
+#ifdef __CUDA_ARCH__
+  const float width = fmaxf(__fsub_rn(fminf(a.x2, b.x2), fmaxf(a.x1, b.x1)), 0.0f);
+  const float shared = __fmul_rn(width, __fsub_rn(fminf(a.y2, b.y2), fmaxf(a.y1, b.y1)));
+  return __fmaf_rn(-threshold, __fsub_rn(__fadd_rn(a_area, b_area), shared), shared) > bar;
+#else
+  static_cast<void>(bar);
+  return Overlap(a, a_area, b, b_area, threshold);
+#endif
+}
+
+/// What d has to exceed for MayOverlap, of either box's area: less than any where d could underflow.
+KERNELWIRE_HOST_DEVICE inline float MayOverlapBar(float area, float threshold) {
+  return area < 0x1p-90f || (threshold > 0.0f && threshold < 0x1p-30f) ? -Infinity() : 0.0f;
+}
+
 /// The IoU itself, within [0, 1]; 0 where the boxes share nothing. Requires: as for Overlap.
 KERNELWIRE_HOST_DEVICE inline float Iou(const Corners& a, float a_area, const Corners& b, float b_area) {
   const float width = Sub(Least(a.x2, b.x2), Greatest(a.x1, b.x1));

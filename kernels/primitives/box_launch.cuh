@@ -8,7 +8,7 @@
 #include "kernels/core/launch.h"
 #include "kernels/device/launch.cuh"
 #include "kernels/primitives/box_output.cuh"
-#include "kernels/primitives/box_small.cuh"
+#include "kernels/primitives/box_rounds.cuh"
 #include "kernels/primitives/box_suppress.cuh"
 
 namespace kernelwire::box {
@@ -41,24 +41,29 @@ class BoxLauncher {
     error_ = LaunchKernel(kernel, shape, stream_, arguments_, values...);
   }
 
-  /// Ranks, suppresses and writes images of which the largest has `slots` slots; `some_small` and `some_large` say
-  /// whether there may be such images at all.
-  void AddSuppression(std::int64_t slots, bool some_small, bool some_large) {
-    if (some_small) {
-      Add(&SmallImagesKernel<P>, kSortTile, sizeof(SmallShared<typename P::Box>), 1);
-    }
-    if (some_large) {
-      AddRanking(slots);
+  /// Ranks, suppresses and writes images of which the largest has `slots` slots; `some_small` says whether there may be
+  /// small images, and those of more slots than kSortTile may be large ones.
+  void AddSuppression(std::int64_t slots, bool some_small) {
+    const SuppressionRules rules = P::Rules(arguments_.params);
+    const bool some_large = slots > P::kSmall;
+    AddRanking(slots);
+    if (MayChain<P>(rules) && (some_large || rules.per_class != kNoLimit)) {
       Add(&SuppressKernel<P>, kSuppressThreads, sizeof(SuppressShared<typename P::Box>), Pieces(slots, kTile));
       Add(&WriteKeptKernel<P>, kSortTile, 0, Pieces(slots, kSortTile));
     }
+    if (!MayChain<P>(rules) || (some_small && rules.per_class == kNoLimit)) {
+      const std::int64_t most = MayChain<P>(rules) ? std::min<std::int64_t>(slots, P::kSmall) : slots;
+      Add(&RoundsKernel<P>, kRoundThreads, sizeof(RoundShared<typename P::Box>), RoundPieces(most));
+    }
   }
 
-  /// Ranks the boxes by score, brings those of a group together, and loads them in this order.
+  /// Ranks the boxes by score, for chains of groups brings those of a group together, and loads them in this order.
   void AddRanking(std::int64_t slots) {
-    AddSort(&SortByScoreKernel<P>, slots, false);
-    if (P::Rules(arguments_.params).has_groups) {
-      AddSort(&SortByGroupKernel<P>, slots, true);
+    const SuppressionRules rules = P::Rules(arguments_.params);
+    const bool groups_follow = MayChain<P>(rules) && rules.has_groups && slots > P::kSmall;
+    AddSort(&SortByScoreKernel<P>, slots, RankPieces(slots), false);
+    if (groups_follow) {
+      AddSort(&SortByGroupKernel<P>, slots, Pieces(slots, kSortTile), true);
     }
   }
 
@@ -67,10 +72,32 @@ class BoxLauncher {
   cudaError_t error() const { return error_; }
 
  private:
-  void AddSort(void (*tiles)(BoxArguments<typename P::Params>), std::int64_t slots, bool by_group) {
-    Add(tiles, kSortTile, 0, Pieces(slots, kSortTile));
-    for (int pass = 0; pass < MergePasses(slots); ++pass) {
-      Add(&MergeRunsKernel<P>, kTile, 0, Pieces(slots, kTile), pass, by_group);
+  /// Pieces into which the work of a round is cut: a pair of words of a window a warp, and few enough boxes to filter
+  /// that all threads of a block share them; as long as about one block a multiprocessor of a large GPU runs.
+  std::int64_t RoundPieces(std::int64_t slots) const {
+    constexpr std::int64_t kBlocks = 132;
+    constexpr std::int64_t kBoxes = 64;
+    const std::int64_t words = Pieces(std::min<std::int64_t>(slots, kWindow), 32);
+    const std::int64_t pieces = std::max(Pieces(words * (words + 1) / 2, kRoundWarps), Pieces(slots, kBoxes));
+    return std::min(pieces, std::max<std::int64_t>(1, kBlocks / images_));
+  }
+
+  /// Pieces into which ranking by score is cut: tiles or, where images may be small, blocks that count.
+  std::int64_t RankPieces(std::int64_t slots) const {
+    constexpr std::int64_t kBlocks = 264;
+    const std::int64_t counting = std::min<std::int64_t>(Pieces(slots, 32), P::kSmall / 32);
+    const std::int64_t pieces = std::min(counting, std::max<std::int64_t>(1, kBlocks / images_));
+    return P::kSmall > 0 && (P::kCollects || slots <= P::kSmall) ? pieces : Pieces(slots, kSortTile);
+  }
+
+  /// Sorts tiles, and merges them by no more blocks than run at a time: often there is nothing to merge.
+  void AddSort(void (*tiles)(BoxArguments<typename P::Params>), std::int64_t slots, std::int64_t pieces,
+               bool by_group) {
+    constexpr std::int64_t kBlocks = 528;
+    Add(tiles, kSortTile, 0, pieces);
+    for (int pass = 0; slots > P::kSmall && pass < MergePasses(slots); ++pass) {
+      const std::int64_t pieces_of_image = std::min(Pieces(slots, kTile), std::max<std::int64_t>(1, kBlocks / images_));
+      Add(&MergeRunsKernel<P>, kTile, 0, pieces_of_image, pass, by_group);
     }
   }
 

@@ -17,12 +17,12 @@ __global__ void __launch_bounds__(kSortTile)
   AwaitEarlierWork();
   __shared__ int of_warps[32];
   const BoxImage image = FindImage<P>(arguments);
-  if (IsSmall<P>(image)) {
+  if (!IsChained<P>(P::Rules(arguments.params), image)) {
     return;
   }
   const int thread = static_cast<int>(threadIdx.x);
   const std::int64_t candidates = image.space.header()->candidates;
-  const std::uint64_t* const ranked = image.space.keys(ScoreBuffer(MergePasses(image.slots)));
+  const std::uint64_t* const ranked = RankedKeys<P>(image);
   ForEachTile(arguments, max(candidates, image.columns), kSortTile, [&](std::int64_t tile) {
     int ahead = 0;
     int all = 0;

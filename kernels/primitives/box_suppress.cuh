@@ -23,18 +23,6 @@ namespace kernelwire::box {
 
 inline constexpr int kSuppressThreads = 2 * kTile;
 
-/// One word of what a tile has decided of its last group, the one that may go on in the next tile: which of 32 boxes
-/// were kept, and how many the group has kept since it began. Zero until then.
-struct TileState {
-  std::uint64_t word;
-  static constexpr std::uint64_t kReady = std::uint64_t{1} << 63;
-  __device__ static TileState Make(unsigned kept, int of_group) {
-    return {kReady | static_cast<std::uint64_t>(of_group) << 32 | kept};
-  }
-  __device__ bool ready() const { return (word & kReady) != 0; }
-  __device__ unsigned kept() const { return static_cast<unsigned>(word); }
-  __device__ int of_group() const { return static_cast<int>(word >> 32 & 0x7fffffff); }
-};
 using SharedWord = cuda::atomic_ref<std::uint64_t, cuda::thread_scope_device>;
 
 /// Tiles whose decisions a block takes in at once, when they are there already.
@@ -68,7 +56,7 @@ class TileSuppressor {
         image_(image),
         shared_(shared),
         candidates_(image.space.header()->candidates),
-        ranked_(image.space.keys(ScoreBuffer(MergePasses(image.slots)))),
+        ranked_(RankedKeys<P>(image)),
         grouped_(image.space.keys(GroupBuffer(MergePasses(image.slots), MergePasses(image.slots)))),
         boxes_(image.space.boxes<Box>()),
         thread_(static_cast<int>(threadIdx.x) % kTile),
@@ -296,6 +284,7 @@ class TileSuppressor {
 
   /// Whether a listed box overlaps this thread's. The two threads of a box share the list. Called by all threads.
   __device__ bool OverlapsListed(bool open) {
+    const float bar = MayOverlapBar(area_, rules_.iou_threshold);
     for (int begin = 0; begin < shared_.listed_count; begin += kTile) {
       const int count = min(kTile, shared_.listed_count - begin);
       if (leads_ && thread_ < count) {
@@ -303,7 +292,9 @@ class TileSuppressor {
       }
       __syncthreads();
       for (int i = leads_ ? 0 : 1; i < count && open; i += 2) {
-        open = !Overlap(mine_, area_, shared_.rivals.boxes[i], shared_.rivals.areas[i], rules_.iou_threshold);
+        open =
+            !(MayOverlap(mine_, area_, shared_.rivals.boxes[i], shared_.rivals.areas[i], rules_.iou_threshold, bar) &&
+              Overlap(mine_, area_, shared_.rivals.boxes[i], shared_.rivals.areas[i], rules_.iou_threshold));
       }
       __syncthreads();
     }
@@ -331,6 +322,7 @@ class TileSuppressor {
       gone = OverlapsListed(!gone) || gone;
     }
     if (of_group < rules_.per_group) {
+      __syncthreads();  // all have read what ListKept left
       WaitForPrevious();
       of_group = shared_.of_group;
 #pragma unroll
@@ -376,7 +368,7 @@ __global__ void __launch_bounds__(kSuppressThreads)
   auto& shared = *reinterpret_cast<SuppressShared<typename P::Box>*>(memory);
   __shared__ unsigned ticket;
   const BoxImage image = FindImage<P>(arguments);
-  if (IsSmall<P>(image)) {
+  if (!IsChained<P>(P::Rules(arguments.params), image)) {
     return;
   }
   TileSuppressor<P> suppressor(arguments.params, image, shared);

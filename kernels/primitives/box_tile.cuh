@@ -48,11 +48,13 @@ __device__ inline void FindOverlaps(const Box& mine, float area, int first, int 
                                     float threshold, OverlapBits& bits) {
   const int thread = static_cast<int>(threadIdx.x) % kTile;
   const int step = static_cast<int>(blockDim.x) / kTile;
+  const float bar = MayOverlapBar(area, threshold);
   for (int word = static_cast<int>(threadIdx.x) / kTile; word < kWords; word += step) {
     unsigned found = 0;
     if (IsActive(mine)) {
       for (int i = max(first, 32 * word); i < min(end, 32 * word + 32); ++i) {
-        if (Overlap(mine, area, rivals.boxes[i], rivals.areas[i], threshold)) {
+        if (MayOverlap(mine, area, rivals.boxes[i], rivals.areas[i], threshold, bar) &&
+            Overlap(mine, area, rivals.boxes[i], rivals.areas[i], threshold)) {
           found |= 1u << (i - 32 * word);
         }
       }
@@ -150,6 +152,19 @@ __device__ inline void ResolveTileByClass(bool open, int kept_before, int limit,
   }
   __syncthreads();
 }
+
+/// One word of what a tile has decided of its last group, the one that may go on in the next tile: which of 32 boxes
+/// were kept, and how many the group has kept since it began. Zero until then.
+struct TileState {
+  std::uint64_t word;
+  static constexpr std::uint64_t kReady = std::uint64_t{1} << 63;
+  __device__ static TileState Make(unsigned kept, int of_group) {
+    return {kReady | static_cast<std::uint64_t>(of_group) << 32 | kept};
+  }
+  __device__ bool ready() const { return (word & kReady) != 0; }
+  __device__ unsigned kept() const { return static_cast<unsigned>(word); }
+  __device__ int of_group() const { return static_cast<int>(word >> 32 & 0x7fffffff); }
+};
 
 /// The position in the tile where the group at `position` begins, or -1 if it began before the tile.
 __device__ inline int FirstOfGroup(const unsigned (&starts)[kWords], int position) {

@@ -143,16 +143,20 @@ KERNELWIRE_HOST_DEVICE inline bool ComesFirst(const RotatedBox& a, const Rotated
   return true;
 }
 
-/// The IoU, within [0, 1], the same for (a, b) and (b, a), and 1 for boxes of the same numbers. Boxes whose circles do
-/// not meet share nothing. Requires: areas as given with the boxes.
-KERNELWIRE_HOST_DEVICE inline float Iou(const RotatedBox& a, float /*a_area*/, const RotatedBox& b, float /*b_area*/) {
+KERNELWIRE_HOST_DEVICE inline bool CirclesMeet(const RotatedBox& a, const RotatedBox& b) {
   const float dx = Sub(b.x, a.x);
   const float dy = Sub(b.y, a.y);
   const float reach = Add(a.radius, b.radius);
-  if (!(Add(Mul(dx, dx), Mul(dy, dy)) < Mul(reach, reach)) || !IsActive(a) || !IsActive(b)) {
+  return Add(Mul(dx, dx), Mul(dy, dy)) < Mul(reach, reach);
+}
+
+/// The IoU, within [0, 1], the same for (a, b) and (b, a), and 1 for boxes of the same numbers. Boxes whose circles do
+/// not meet share nothing. Requires: areas as given with the boxes.
+KERNELWIRE_HOST_DEVICE inline float Iou(const RotatedBox& a, float /*a_area*/, const RotatedBox& b, float /*b_area*/) {
+  if (!CirclesMeet(a, b) || !IsActive(a) || !IsActive(b)) {
     return 0.0f;
   }
-  const bool same = dx == 0.0f && dy == 0.0f && a.half_width == b.half_width && a.half_height == b.half_height &&
+  const bool same = a.x == b.x && a.y == b.y && a.half_width == b.half_width && a.half_height == b.half_height &&
                     a.cosine == b.cosine && a.sine == b.sine;
   const float least = Least(a.area, b.area);
   const float found = ComesFirst(a, b) ? SharedArea(a, b) : SharedArea(b, a);
@@ -164,6 +168,12 @@ KERNELWIRE_HOST_DEVICE inline float Iou(const RotatedBox& a, float /*a_area*/, c
 KERNELWIRE_HOST_DEVICE inline bool Overlap(const RotatedBox& a, float a_area, const RotatedBox& b, float b_area,
                                            float threshold) {
   return Iou(a, a_area, b, b_area) > threshold;
+}
+
+/// As for upright boxes: false where the circles around the boxes do not meet.
+KERNELWIRE_HOST_DEVICE inline bool MayOverlap(const RotatedBox& a, float /*a_area*/, const RotatedBox& b,
+                                              float /*b_area*/, float /*threshold*/, float /*bar*/) {
+  return CirclesMeet(a, b);
 }
 
 }  // namespace kernelwire::box

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "kernels/core/launch.h"
+#include "kernels/ops/detection_postprocess/detection_postprocess_collect.cuh"
 #include "kernels/ops/detection_postprocess/detection_postprocess_kernel.cuh"
 #include "kernels/primitives/box_launch.cuh"
 
@@ -19,7 +20,10 @@ int LaunchDetectionPostprocessCuda(const Launch& launch, CUstream_st* stream) {
     boxes = std::max(boxes, launch.segments[i].extents[kBoxesPerImage]);
   }
   const std::int64_t slots = SlotsOfImage(boxes, params);
-  const std::int64_t pieces = (boxes + kCollectBoxes - 1) / kCollectBoxes;
+  // As many blocks as run at a time on a large GPU, so that each asks for scores while it looks at others.
+  constexpr std::int64_t kCollectBlocks = 396;
+  const std::int64_t pieces = std::min((boxes + kCollectBoxes - 1) / kCollectBoxes,
+                                       std::max<std::int64_t>(1, kCollectBlocks / launch.total_rows));
   box::BoxLauncher<Policy> launcher(launch, params, stream);
   launcher.Add(&ClearKernel, kClearThreads, 0, 1);
   if (boxes > 0) {
@@ -35,7 +39,7 @@ int LaunchDetectionPostprocessCuda(const Launch& launch, CUstream_st* stream) {
     }
   }
   // How many candidates an image has is known on the device alone: all of them may turn out to be small.
-  launcher.AddSuppression(slots, /*some_small=*/true, /*some_large=*/slots > box::kSortTile);
+  launcher.AddSuppression(slots, /*some_small=*/true);
   return launcher.error();
 }
 

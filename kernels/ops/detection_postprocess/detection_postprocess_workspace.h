@@ -1,6 +1,5 @@
 // Scratch on the device of one image of detection_postprocess: that of ranking and suppression, and behind it the class
-// of each candidate box (unless a candidate's number tells its class) and, with a limit by class inside one group of
-// all classes, a counter a class.
+// of each candidate box (unless a candidate's number tells its class) and, with a limit by class, a counter a class.
 #ifndef KERNELWIRE_KERNELS_OPS_DETECTION_POSTPROCESS_DETECTION_POSTPROCESS_WORKSPACE_H_
 #define KERNELWIRE_KERNELS_OPS_DETECTION_POSTPROCESS_DETECTION_POSTPROCESS_WORKSPACE_H_
 
@@ -16,9 +15,7 @@ KERNELWIRE_HOST_DEVICE inline std::int64_t SlotsOfImage(std::int64_t boxes, cons
   return params.multi_label ? boxes * params.classes : boxes;
 }
 
-KERNELWIRE_HOST_DEVICE inline bool CountsByClass(const Params& params) {
-  return params.class_agnostic && params.max_per_class != kNoLimit;
-}
+KERNELWIRE_HOST_DEVICE inline bool CountsByClass(const Params& params) { return params.max_per_class != kNoLimit; }
 
 struct WorkspaceParts {
   std::int64_t classes_at;  // one std::int32_t a box, or none

@@ -56,19 +56,13 @@ inline constexpr float kNoScore = std::numeric_limits<float>::quiet_NaN();
 KERNELWIRE_HOST_DEVICE inline int NumbersOfBox(const Params& params) { return params.rotated ? 5 : 4; }
 
 /// Scratch on the device of one image: that of ranking and suppression, and with soft-NMS behind it two keys a box.
-/// What one block does alone, it does in shared memory.
 KERNELWIRE_HOST_DEVICE inline std::int64_t BoxBytes(const Params& params) {
   return static_cast<std::int64_t>(params.rotated ? sizeof(box::RotatedBox) : sizeof(box::Corners));
 }
 inline std::int64_t WorkspaceBytesOfImage(std::int64_t boxes, const Params& params) {
-  if (params.soft == SoftNms::kNone) {
-    return boxes <= box::kSortTile ? 0 : box::Workspace::Bytes(boxes, BoxBytes(params));
-  }
-  const std::int64_t padded = box::Workspace::Padded(boxes);
   constexpr std::int64_t kKeys = 2;
-  return boxes == 0 ? 0
-                    : box::Workspace{nullptr, padded, BoxBytes(params)}.End() +
-                          kKeys * padded * static_cast<std::int64_t>(sizeof(std::uint64_t));
+  const std::int64_t soft = params.soft == SoftNms::kNone ? 0 : kKeys * box::Workspace::Padded(boxes);
+  return box::Workspace::Bytes(boxes, BoxBytes(params)) + soft * static_cast<std::int64_t>(sizeof(std::uint64_t));
 }
 
 /// A score after soft-NMS has chosen a box of IoU `iou` with its own. Only positive scores decay, so that no score

@@ -84,7 +84,7 @@ void AddOrdinary(std::vector<OperatorCase>* cases) {
   for (const int boxes : {1, 31, 32, 33, 63, 64, 65, 255, 256, 257, 513}) {
     cases->push_back(MakeCase("count_" + std::to_string(boxes), Clustered(boxes, 1 + boxes / 8, 0, 5)));
   }
-  // Beyond a sort tile of the device, one class and few long ones; 6200 needs two merges.
+  // Beyond a sort tile of the device, one class and few long ones.
   cases->push_back(MakeCase("merged_2049", Clustered(2049, 300, 0, 6)));
   cases->push_back(MakeCase("merged_6200_classes", Clustered(6200, 500, 5, 7), {{"max_per_class", std::int64_t{70}}}));
   cases->back().benchmark = true;

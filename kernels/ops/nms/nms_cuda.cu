@@ -32,7 +32,7 @@ template <typename Box>
 int LaunchHard(const Launch& launch, const Params& params, CUstream_st* stream) {
   const ImageSizes sizes(launch);
   box::BoxLauncher<Policy<Box>> launcher(launch, params, stream);
-  launcher.AddSuppression(sizes.largest, sizes.some_small, sizes.largest > box::kSortTile);
+  launcher.AddSuppression(sizes.largest, sizes.some_small);
   return launcher.error();
 }
 

@@ -1,5 +1,5 @@
 // Device code of nms: the operator as ranking and suppression see it (kernels/primitives/box_rank.cuh has the order of
-// the kernels). An image of at most kSortTile boxes is done by one block in one kernel.
+// the kernels).
 #ifndef KERNELWIRE_KERNELS_OPS_NMS_NMS_KERNEL_CUH_
 #define KERNELWIRE_KERNELS_OPS_NMS_NMS_KERNEL_CUH_
 
@@ -35,7 +35,8 @@ struct Policy {
   using Params = nms::Params;
   using Box = BoxType;
   static constexpr bool kCollects = false;
-  static constexpr std::int64_t kAlone = box::kSortTile;
+  static constexpr std::int64_t kSmall = box::kSortTile;
+  static constexpr bool kChainsGroups = true;
 
   __host__ __device__ static box::SuppressionRules Rules(const Params& params) {
     return {params.iou_threshold, params.top_k,

@@ -24,7 +24,7 @@ __device__ inline std::uint64_t* CurrentKeys(const box::BoxImage& image) {
 /// The first ranking, of any number of boxes.
 template <typename BoxType>
 struct SoftPolicy : Policy<BoxType> {
-  static constexpr std::int64_t kAlone = 0;
+  static constexpr std::int64_t kSmall = 0;
 };
 
 /// The second, of what was chosen, all classes together.
