@@ -18,7 +18,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 /// Flags are the process's: every test leaves them as they were.
 class CommandLineTest : public ::testing::Test {

@@ -31,7 +31,7 @@ TEST(ParsePhotograph, ReadsTheSizeOfPng) {
 
 // A segment of three bytes, a table that is no frame, then the frame.
 TEST(ParsePhotograph, ReadsTheSizeOfJpeg) {
-  const std::string jpeg("\xff\xd8\xff\xe0\0\5abc\xff\xff\xc4\0\3t\xff\xc2\0\x0b\x08\0\x64\1\0\3", 26);
+  const std::string jpeg("\xff\xd8\xff\xe0\0\5abc\xff\xff\xc4\0\3t\xff\xc2\0\x0b\x08\0\x64\1\0\3", 25);
   const auto photograph = ParsePhotograph(jpeg);
   ASSERT_TRUE(photograph.ok()) << photograph.status().ToString();
   EXPECT_EQ(photograph->width, 256);

@@ -69,7 +69,7 @@ TEST_F(SchedulerCutTest, PartsRunOnSeveralLanesAndMakeOneResult) {
   Submit(request);
   EXPECT_EQ(device_->running(), 3u);
   EXPECT_EQ(scheduler_->Snapshot().outstanding_requests, 1);
-  EXPECT_EQ(scheduler_->Snapshot().outstanding_bytes, static_cast<std::int64_t>(2 * 7 * 5 * kRow));
+  EXPECT_EQ(scheduler_->Snapshot().outstanding_bytes, static_cast<std::int64_t>(std::size_t{2} * 7 * 5 * kRow));
   while (device_->FinishOne(1)) {  // in no particular order
     EXPECT_EQ(request->completed(), device_->running() == 0);
   }

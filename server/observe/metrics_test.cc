@@ -17,8 +17,6 @@
 namespace kernelwire {
 namespace {
 
-using ::testing::ElementsAre;
-
 std::string Text(const Metrics& metrics) {
   return prometheus::TextSerializer().Serialize(metrics.collectable()->Collect());
 }
