@@ -1,6 +1,7 @@
 #include "kernels/core/operator.h"
 
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
@@ -19,6 +20,17 @@ std::string Alternatives(const DataTypeSet& types) {
   return text;
 }
 
+/// The bytes of a tensor that may be one of a request's.
+absl::StatusOr<std::size_t> CountBytes(const char* side, const std::string& name, const TensorDesc& desc) {
+  const std::optional<std::size_t> bytes = desc.ByteSize();
+  if (!bytes.has_value() || *bytes > kLargestTensorBytes) {
+    return absl::InvalidArgumentError(absl::StrCat(side, " '", name,
+                                                   "': expected a shape whose bytes are at most 2^56, got ",
+                                                   NameOf(desc.dtype), " ", desc.shape.ToString()));
+  }
+  return *bytes;
+}
+
 absl::Status CheckShape(const TensorSpec& spec, const TensorDesc& desc) {
   for (const std::int64_t extent : desc.shape) {
     if (extent < 0) {
@@ -26,13 +38,7 @@ absl::Status CheckShape(const TensorSpec& spec, const TensorDesc& desc) {
           absl::StrCat("input '", spec.name, "': expected extents of at least 0, got shape ", desc.shape.ToString()));
     }
   }
-  const std::optional<std::size_t> bytes = desc.ByteSize();
-  if (!bytes.has_value() || *bytes > kLargestTensorBytes) {
-    return absl::InvalidArgumentError(absl::StrCat("input '", spec.name,
-                                                   "': expected a shape whose bytes are at most 2^56, got ",
-                                                   NameOf(desc.dtype), " ", desc.shape.ToString()));
-  }
-  return absl::OkStatus();
+  return CountBytes("input", spec.name, desc).status();
 }
 
 absl::Status CheckInput(const TensorSpec& spec, const std::optional<TensorDesc>& desc) {
@@ -103,6 +109,14 @@ void InlineExecutor::ParallelFor(std::int64_t count, std::int64_t /*grain*/,
   if (count > 0) {
     body(0, count);
   }
+}
+
+absl::StatusOr<OutputPlan> PlanOutput(const std::string& name, const TensorDesc& desc) {
+  OutputPlan output;
+  output.wanted = true;
+  output.desc = desc;
+  KERNELWIRE_ASSIGN_OR_RETURN(output.bytes, CountBytes("output", name, desc));
+  return output;
 }
 
 absl::StatusOr<Plan> PlanRequestFor(const Operator& op, const PlanRequest& request) {

@@ -86,6 +86,10 @@ struct Operator {
   bool takes_row_strides = false;
 };
 
+/// The plan of an output that a request wants. Errors: INVALID_ARGUMENT, naming the output, when its bytes cannot be
+/// counted or are more than kLargestTensorBytes.
+absl::StatusOr<OutputPlan> PlanOutput(const std::string& name, const TensorDesc& desc);
+
 /// Checks names, types and presence of `request` against the spec, then calls `op.plan`, and puts the operator's
 /// identity in front of the key. This is how everybody plans: server, tests, library callers.
 absl::StatusOr<Plan> PlanRequestFor(const Operator& op, const PlanRequest& request);

@@ -6,6 +6,8 @@
 #include <limits>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+
 namespace kernelwire {
 namespace {
 
@@ -73,6 +75,20 @@ TEST(PlanRequestForTest, UncountableShapesAreRefusedByInput) {
   constexpr auto kMost = static_cast<std::int64_t>(kLargestTensorBytes / 2);
   EXPECT_TRUE(PlanRequestFor(TestOperator(), RequestOf(DataType::kFp16, {kMost})).ok());
   ExpectRefused(RequestOf(DataType::kFp16, {kMost + 1}), "input 'x': expected a shape whose bytes are at most 2^56");
+}
+
+TEST(PlanOutputTest, OutputsHaveBytesThatCanBeCountedAndAddedUp) {
+  constexpr auto kMost = static_cast<std::int64_t>(kLargestTensorBytes / 4);
+  const absl::StatusOr<OutputPlan> most = PlanOutput("y", {DataType::kFp32, {kMost}});
+  ASSERT_TRUE(most.ok()) << most.status();
+  EXPECT_TRUE(most->wanted);
+  EXPECT_EQ(most->bytes, kLargestTensorBytes);
+  for (const Shape& shape : {Shape{kMost + 1}, Shape{kMost, kMost}}) {
+    const absl::Status status = PlanOutput("y", {DataType::kFp32, shape}).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_EQ(status.message(),
+              absl::StrCat("output 'y': expected a shape whose bytes are at most 2^56, got FP32 ", shape.ToString()));
+  }
 }
 
 TEST(PlanRequestForTest, WithoutListedOutputsTheDefaultsAreWanted) {

@@ -43,8 +43,8 @@ class BatchKey {
   std::size_t size_ = 0;
 };
 
-/// No input has more bytes. Far beyond any machine, and far enough below 2^63 that a request's tensors, its workspace
-/// and estimates made of their sizes can be added up without a check each.
+/// No input or output has more bytes. Far beyond any machine, and far enough below 2^63 that a request's tensors, its
+/// workspace and estimates made of their sizes can be added up without a check each.
 inline constexpr std::size_t kLargestTensorBytes = std::size_t{1} << 56;
 
 /// What a request asks for: its inputs in the spec's order (nullopt: left out), its attributes, and which outputs it

@@ -99,7 +99,8 @@ absl::StatusOr<Plan> PlanReductionOver(ReduceKind kind, const PlanRequest& reque
   const int inputs = request.inputs[1].has_value() ? 2 : 1;
   KERNELWIRE_ASSIGN_OR_RETURN(const ReduceTypes types, ReadReduceTypes(kind, x.dtype, *request.attributes));
   Plan plan;
-  KERNELWIRE_ASSIGN_OR_RETURN(plan.outputs[0], PlanOutput("y", types.output, ResultShape(x.shape, reduced, keep_axes)));
+  KERNELWIRE_ASSIGN_OR_RETURN(plan.outputs[0],
+                              PlanOutput("y", {types.output, ResultShape(x.shape, reduced, keep_axes)}));
   OutputPlan& y = plan.outputs[0];
   const std::int64_t results = y.desc.shape.ElementCount().value_or(0);
   const bool compares = kind == ReduceKind::kSelect || kind == ReduceKind::kIndex;
@@ -108,10 +109,6 @@ absl::StatusOr<Plan> PlanReductionOver(ReduceKind kind, const PlanRequest& reque
     return absl::InvalidArgumentError(
         absl::StrCat("input 'x': expected at least one element for each result, got shape ", x.shape.ToString(),
                      ", which leaves none"));
-  }
-  if (y.bytes > kLargestTensorBytes) {
-    return absl::InvalidArgumentError(absl::StrCat("output 'y': expected a shape whose bytes are at most 2^56, got ",
-                                                   NameOf(types.output), " ", y.desc.shape.ToString()));
   }
 
   ReduceParams params{};

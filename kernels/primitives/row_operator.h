@@ -4,10 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <string>
 
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "kernels/core/attributes.h"
 #include "kernels/core/dtype.h"
 #include "kernels/core/operator.h"
@@ -35,20 +32,6 @@ inline DataType OutputTypeOf(const Attributes& attributes, DataType input_type) 
 /// Results are computed in f64 when x or y is FP64, and in f32 otherwise.
 constexpr bool ComputesInF64(DataType x_type, DataType y_type) {
   return x_type == DataType::kFp64 || y_type == DataType::kFp64;
-}
-
-/// The plan of an output of the given type and shape. Errors: INVALID_ARGUMENT when its bytes cannot be counted.
-inline absl::StatusOr<OutputPlan> PlanOutput(const std::string& name, DataType dtype, const Shape& shape) {
-  OutputPlan output;
-  output.desc = TensorDesc{dtype, shape};
-  const auto bytes = output.desc.ByteSize();
-  if (!bytes.has_value()) {
-    return absl::InvalidArgumentError("output '" + name + "': expected a shape whose bytes can be counted, got " +
-                                      NameOf(dtype) + " " + shape.ToString());
-  }
-  output.wanted = true;
-  output.bytes = *bytes;
-  return output;
 }
 
 /// Calls run.Rows(begin, end) over [0, count), on several threads where that pays: pieces hold at least 32 KiB of work,

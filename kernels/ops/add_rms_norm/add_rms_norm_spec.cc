@@ -57,10 +57,10 @@ absl::Status CheckSameForm(const TensorDesc& a, const TensorDesc& b) {
 absl::Status PlanOutputs(const PlanRequest& request, const AddRmsNormParams& params, Plan& plan) {
   const Shape& shape = request.inputs[kAddRmsNormA]->shape;
   if ((request.wanted_outputs >> kAddRmsNormY & 1U) != 0) {
-    KERNELWIRE_ASSIGN_OR_RETURN(plan.outputs[kAddRmsNormY], PlanOutput("y", params.y_type, shape));
+    KERNELWIRE_ASSIGN_OR_RETURN(plan.outputs[kAddRmsNormY], PlanOutput("y", {params.y_type, shape}));
   }
   if ((request.wanted_outputs >> kAddRmsNormResidual & 1U) != 0) {
-    KERNELWIRE_ASSIGN_OR_RETURN(plan.outputs[kAddRmsNormResidual], PlanOutput("residual", params.x_type, shape));
+    KERNELWIRE_ASSIGN_OR_RETURN(plan.outputs[kAddRmsNormResidual], PlanOutput("residual", {params.x_type, shape}));
   }
   return PlanRowTensors(request,
                         {{RowTensor::kInput, kAddRmsNormA, "a", params.width, kRowStrideX},

@@ -300,25 +300,28 @@ absl::Status SetExtents(const Attributes& attributes, const Sizes& sizes, std::i
   return absl::OkStatus();
 }
 
-void PlanOutputs(const PlanRequest& request, const Sizes& sizes, std::int64_t rows, Plan* plan) {
-  const auto set = [&](int output, DataType dtype, const Shape& of_image) {
-    OutputPlan& planned = plan->outputs[static_cast<std::size_t>(output)];
-    planned.wanted = (request.wanted_outputs >> output & 1u) != 0;
-    planned.desc.dtype = dtype;
+absl::Status PlanOutputs(const PlanRequest& request, const Sizes& sizes, std::int64_t rows, Plan* plan) {
+  const auto set = [&](int output, const char* name, DataType dtype, const Shape& of_image) -> absl::Status {
+    if ((request.wanted_outputs >> output & 1u) == 0) {
+      return absl::OkStatus();
+    }
+    TensorDesc desc{dtype, {}};
     if (sizes.has_images) {
-      planned.desc.shape.Append(sizes.images);
+      desc.shape.Append(sizes.images);
     }
     for (const std::int64_t extent : of_image) {
-      planned.desc.shape.Append(extent);
+      desc.shape.Append(extent);
     }
-    planned.bytes = planned.wanted ? planned.desc.ByteSize().value_or(0) : 0;
+    OutputPlan& planned = plan->outputs[static_cast<std::size_t>(output)];
+    KERNELWIRE_ASSIGN_OR_RETURN(planned, PlanOutput(name, desc));
     planned.row_bytes = sizes.images == 0 ? 0 : static_cast<std::int64_t>(planned.bytes) / sizes.images;
+    return absl::OkStatus();
   };
-  set(detection::kNumDetections, DataType::kInt32, {1});
-  set(detection::kDetectedBoxes, DataType::kFp32, {rows, 4});
-  set(detection::kDetectedScores, DataType::kFp32, {rows});
-  set(detection::kDetectedClasses, DataType::kInt32, {rows});
-  set(detection::kIndices, DataType::kInt64, {rows});
+  KERNELWIRE_RETURN_IF_ERROR(set(detection::kNumDetections, "num_detections", DataType::kInt32, {1}));
+  KERNELWIRE_RETURN_IF_ERROR(set(detection::kDetectedBoxes, "boxes", DataType::kFp32, {rows, 4}));
+  KERNELWIRE_RETURN_IF_ERROR(set(detection::kDetectedScores, "scores", DataType::kFp32, {rows}));
+  KERNELWIRE_RETURN_IF_ERROR(set(detection::kDetectedClasses, "classes", DataType::kInt32, {rows}));
+  return set(detection::kIndices, "indices", DataType::kInt64, {rows});
 }
 
 /// Images are independent, so a request may be cut between them.
@@ -349,7 +352,7 @@ absl::StatusOr<Plan> PlanDetectionPostprocess(const PlanRequest& request) {
   plan.rows = sizes.images;
   plan.workspace_bytes = static_cast<std::size_t>(*workspace);
   KERNELWIRE_RETURN_IF_ERROR(SetExtents(*request.attributes, sizes, image_bytes, &plan));
-  PlanOutputs(request, sizes, params.max_output, &plan);
+  KERNELWIRE_RETURN_IF_ERROR(PlanOutputs(request, sizes, params.max_output, &plan));
   SetInputRows(request, sizes, &plan);
   for (const auto& input : request.inputs) {  // all scores are read, and few boxes are left then
     plan.work_bytes += input.has_value() ? static_cast<std::int64_t>(*input->ByteSize()) : 0;

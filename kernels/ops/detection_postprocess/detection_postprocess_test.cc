@@ -155,6 +155,13 @@ TEST(DetectionPostprocessTest, RefusesInputsThatDoNotFitTogether) {
             "input 'counts': expected shape [2] (one count for each of the images), got [3]");
 }
 
+TEST(DetectionPostprocessTest, RefusesOutputsBeyondAnyMachine) {
+  constexpr std::int64_t kImages = std::int64_t{1} << 30;
+  EXPECT_THAT(PlanError(Inputs().Add(kPredictions, {kImages, 6, 0}),
+                        {{"layout", std::string("yolov8")}, {"max_output", std::int64_t{1} << 30}}),
+              HasSubstr("output 'boxes': expected a shape whose bytes are at most 2^56"));
+}
+
 TEST(DetectionPostprocessTest, RefusesAttributesThatMakeNoSense) {
   const Inputs inputs = Inputs().Add(kBoxes, {3, 4}).Add(kScores, {3, 2});
   EXPECT_EQ(PlanError(inputs, {{"background_class", std::int64_t{2}}}),

@@ -74,9 +74,9 @@ absl::Status PlanOutputs(const PlanRequest& request, const LayerNormParams& para
   for (const auto& [index, name] : {std::pair(kLayerNormY, "y"), std::pair(kLayerNormMean, "mean"),
                                     std::pair(kLayerNormInvStdDev, "inv_std_dev")}) {
     if ((request.wanted_outputs >> index & 1U) != 0) {
-      const bool y = index == kLayerNormY;
-      KERNELWIRE_ASSIGN_OR_RETURN(plan.outputs[static_cast<std::size_t>(index)],
-                                  PlanOutput(name, y ? params.y_type : statistics, y ? x : StatisticsShape(x, axis)));
+      const TensorDesc desc =
+          index == kLayerNormY ? TensorDesc{params.y_type, x} : TensorDesc{statistics, StatisticsShape(x, axis)};
+      KERNELWIRE_ASSIGN_OR_RETURN(plan.outputs[static_cast<std::size_t>(index)], PlanOutput(name, desc));
     }
   }
   return PlanRowTensors(request,

@@ -77,6 +77,9 @@ TEST(LayerNormPlanTest, ErrorsSayWhatWasExpectedAndWhatCame) {
   EXPECT_THAT(ErrorOf(MakeCase(x, NormalTensor(DataType::kFp32, {2, 8}))), HasSubstr("input 'weight'"));
   EXPECT_THAT(ErrorOf(MakeCase(x, {}, {}, {{"axis", std::int64_t{2}}})), HasSubstr("axis"));
   EXPECT_THAT(ErrorOf(MakeCase(x, {}, {}, {{"epsilon", -1.0}})), HasSubstr("epsilon"));
+  HostTensor empty = NormalTensor(DataType::kFp32, {0, 0});
+  empty.desc.shape = {std::int64_t{1} << 60, 0};  // no byte of x, and statistics beyond any machine
+  EXPECT_THAT(ErrorOf(MakeCase(empty, {}, {}, {}, 7)), HasSubstr("output 'mean': expected a shape whose bytes are"));
   OperatorCase strided = MakeCase(x, {}, {}, {}, 7);
   strided.layout.output_row_strides[1] = 2;
   EXPECT_THAT(ErrorOf(strided), HasSubstr("output 'mean': expected rows that follow each other"));

@@ -124,19 +124,18 @@ absl::Status CheckShapes(const PlanRequest& request) {
   return absl::OkStatus();
 }
 
-void PlanOutput(const PlanRequest& request, int output, const TensorDesc& desc, Plan* plan) {
-  OutputPlan& planned = plan->outputs[static_cast<std::size_t>(output)];
-  planned.wanted = (request.wanted_outputs >> output & 1u) != 0;
-  planned.desc = desc;
-  planned.bytes = planned.wanted ? desc.ByteSize().value_or(0) : 0;
-}
-
-void PlanOutputs(const PlanRequest& request, std::int64_t images, std::int64_t columns, Plan* plan) {
+absl::Status PlanOutputs(const PlanRequest& request, std::int64_t images, std::int64_t columns, Plan* plan) {
   const bool has_images = request.inputs[nms::kBoxes]->shape.rank() == 3;
   const Shape table = has_images ? Shape{images, columns} : Shape{columns};
-  PlanOutput(request, nms::kIndices, {DataType::kInt64, table}, plan);
-  PlanOutput(request, nms::kCount, {DataType::kInt32, {images}}, plan);
-  PlanOutput(request, nms::kKeptScores, {DataType::kFp32, table}, plan);
+  const auto set = [&](int output, const char* name, const TensorDesc& desc) -> absl::Status {
+    if ((request.wanted_outputs >> output & 1u) != 0) {
+      KERNELWIRE_ASSIGN_OR_RETURN(plan->outputs[static_cast<std::size_t>(output)], PlanOutput(name, desc));
+    }
+    return absl::OkStatus();
+  };
+  KERNELWIRE_RETURN_IF_ERROR(set(nms::kIndices, "indices", {DataType::kInt64, table}));
+  KERNELWIRE_RETURN_IF_ERROR(set(nms::kCount, "count", {DataType::kInt32, {images}}));
+  return set(nms::kKeptScores, "scores", {DataType::kFp32, table});
 }
 
 /// Bytes touched: each box is read, sorted and tested against the kept boxes of its class; how many those are is not
@@ -158,7 +157,7 @@ absl::StatusOr<Plan> PlanNms(const PlanRequest& request) {
   Plan plan;
   plan.SetParams(params);
   AppendToKey(params, &plan.key);
-  PlanOutputs(request, images, columns, &plan);
+  KERNELWIRE_RETURN_IF_ERROR(PlanOutputs(request, images, columns, &plan));
   // Images without boxes have a count to write, and nothing else.
   plan.rows = boxes > 0 || plan.outputs[nms::kCount].wanted ? images : 0;
   const std::int64_t image_bytes = nms::WorkspaceBytesOfImage(boxes, params);

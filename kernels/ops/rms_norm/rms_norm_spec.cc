@@ -50,7 +50,7 @@ absl::StatusOr<Plan> PlanRmsNorm(const PlanRequest& request) {
 
   Plan plan;
   plan.rows = layout.width == 0 ? 0 : layout.rows;
-  KERNELWIRE_ASSIGN_OR_RETURN(plan.outputs[0], PlanOutput("y", params.y_type, x.shape));
+  KERNELWIRE_ASSIGN_OR_RETURN(plan.outputs[0], PlanOutput("y", {params.y_type, x.shape}));
   KERNELWIRE_ASSIGN_OR_RETURN(plan.extents[kRowWeight], PlanRowParameter("weight", weight, x.shape, layout.axis));
   KERNELWIRE_RETURN_IF_ERROR(PlanRowTensors(request,
                                             {{RowTensor::kInput, kRmsNormX, "x", params.width, kRowStrideX},

@@ -116,7 +116,7 @@ absl::StatusOr<Plan> PlanSoftmax(const PlanRequest& request) {
 
   Plan plan;
   plan.rows = layout.pieces;
-  KERNELWIRE_ASSIGN_OR_RETURN(plan.outputs[0], PlanOutput("y", params.y_type, x.shape));
+  KERNELWIRE_ASSIGN_OR_RETURN(plan.outputs[0], PlanOutput("y", {params.y_type, x.shape}));
   // Interleaved rows have no stretch of their own that could lie apart from the next.
   const std::int64_t piece = layout.width * layout.inner;
   const bool contiguous = layout.inner <= 1;
