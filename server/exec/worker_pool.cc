@@ -8,8 +8,10 @@
 namespace kernelwire {
 namespace {
 
-/// Ranges a thread of one loop: enough that a thread which comes late or is interrupted does not hold up the end.
-constexpr std::int64_t kRangesPerThread = 4;
+/// A thread takes this part of its share of what is left of a loop: ranges are long while there is much to do, for the
+/// sake of memory that is read in order, and short in the end, so that a thread which came late or was interrupted does
+/// not hold it up. Source: C. D. Polychronopoulos and D. J. Kuck, "Guided self-scheduling", 1987.
+constexpr std::int64_t kPartOfShare = 2;
 /// Threads woken by whoever joins a loop. Two of them make a tree: no thread spends its time waking all others.
 constexpr int kWakes = 2;
 /// A loop that takes its caller less than this is over before a thread that was woken for it has done its share.
@@ -47,23 +49,21 @@ void WorkerPool::Post(std::function<void()> task) {
 
 void WorkerPool::ParallelFor(std::int64_t count, std::int64_t grain,
                              const std::function<void(std::int64_t, std::int64_t)>& body) {
-  const std::int64_t ranges = kRangesPerThread * thread_count();
-  const std::int64_t step = std::max({grain, (count + ranges - 1) / ranges, std::int64_t{1}});
-  if (count <= step) {
+  if (count <= grain) {
     if (count > 0) {
       body(0, count);
     }
     return;
   }
-  Loop loop{count, step, &body};
+  Loop loop{count, std::max<std::int64_t>(grain, 1), kPartOfShare * (thread_count() + 1), &body};
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     loops_.push_back(&loop);
     CallSpinner();
   }
   const auto start = std::chrono::steady_clock::now();
-  loop.RunRange();
-  if ((std::chrono::steady_clock::now() - start) * (count / step) > kWorthWaking) {
+  loop.RunRange(loop.grain);  // a short one, since all the others may be asleep: is it worth waking them?
+  if ((std::chrono::steady_clock::now() - start) * (count / loop.grain) > kWorthWaking) {
     const std::lock_guard<std::mutex> lock(mutex_);
     loop.worth_waking = true;
     WakeSome();
@@ -80,17 +80,21 @@ void WorkerPool::ParallelFor(std::int64_t count, std::int64_t grain,
   }
 }
 
-bool WorkerPool::Loop::RunRange() {
-  const std::int64_t begin = next.fetch_add(step, std::memory_order_relaxed);
-  if (begin >= count) {
-    return false;
-  }
-  (*body)(begin, std::min(begin + step, count));
+bool WorkerPool::Loop::RunRange(std::int64_t most) {
+  std::int64_t begin = next.load(std::memory_order_relaxed);
+  std::int64_t end = 0;
+  do {
+    if (begin >= count) {
+      return false;
+    }
+    end = begin + std::clamp((count - begin) / shares, grain, most);
+  } while (!next.compare_exchange_weak(begin, end, std::memory_order_relaxed));
+  (*body)(begin, std::min(end, count));
   return true;
 }
 
 void WorkerPool::Loop::RunRanges() {
-  while (RunRange()) {
+  while (RunRange(count)) {
   }
 }
 

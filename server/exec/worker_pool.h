@@ -47,7 +47,8 @@ class WorkerPool final : public ParallelExecutor {
   /// One call of ParallelFor, on its caller's stack. Listed in loops_ while ranges are left.
   struct Loop {
     std::int64_t count;
-    std::int64_t step;
+    std::int64_t grain;   // indices of the shortest range
+    std::int64_t shares;  // a range is this part of what is left
     const std::function<void(std::int64_t, std::int64_t)>* body;
     std::atomic<std::int64_t> next{0};
     std::atomic<int> helpers{0};  // written under mutex_; read also by the spinning caller
@@ -55,7 +56,7 @@ class WorkerPool final : public ParallelExecutor {
     bool worth_waking = false;  // under mutex_
 
     bool HasRanges() const { return next.load(std::memory_order_relaxed) < count; }
-    bool RunRange();  // false: none was left
+    bool RunRange(std::int64_t most);  // of at most so many indices; false: none was left
     void RunRanges();
   };
 
