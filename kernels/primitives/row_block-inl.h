@@ -71,13 +71,19 @@ HWY_INLINE hn::Vec<D> Operand(D d, const Acc* values, std::int64_t i, std::int64
   }
 }
 
-/// to[i] = f(from[i]), each rounded once. `to` may be `from`.
+/// to[i] = f(from[i]), each rounded once. `to` may be `from`. `ahead`, here and below: how many bytes after what is
+/// read memory is fetched for later; 0: none is.
 template <class From, class To, typename Acc, class F>
-void MapElements(const typename From::Stored* from, std::int64_t count, const F& f, typename To::Stored* to) {
+void MapElements(const typename From::Stored* from, std::int64_t count, const F& f, typename To::Stored* to,
+                 std::int64_t ahead) {
   const hn::ScalableTag<Acc> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   std::int64_t i = 0;
   for (; i + lanes <= count; i += lanes) {
+    if (ahead != 0) {
+      FetchToRead(from + i, ahead);
+    }
+    FetchToWrite(to + i);
     To::Store(f.template Apply<true>(d, From::Load(d, from + i), i, lanes), d, to + i);
   }
   if (i < count) {
@@ -91,7 +97,7 @@ void MapElements(const typename From::Stored* from, std::int64_t count, const F&
 /// chains short, which is what bounds the error; the order depends on `count` alone. f: template <bool kWhole, class D>
 /// Vec<D> Add(D d, Vec<D> x, int64 i, int64 count, Vec<D> sum) const
 template <class From, typename Acc, class F>
-double SumElements(const typename From::Stored* x, std::int64_t count, Acc fill, const F& f) {
+double SumElements(const typename From::Stored* x, std::int64_t count, Acc fill, const F& f, std::int64_t ahead) {
   const hn::ScalableTag<Acc> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   auto sum0 = hn::Zero(d);
@@ -100,6 +106,12 @@ double SumElements(const typename From::Stored* x, std::int64_t count, Acc fill,
   auto sum3 = hn::Zero(d);
   std::int64_t i = 0;
   for (; i + 4 * lanes <= count; i += 4 * lanes) {
+    if (ahead != 0) {
+      FetchToRead(x + i, ahead);
+      FetchToRead(x + i + lanes, ahead);
+      FetchToRead(x + i + 2 * lanes, ahead);
+      FetchToRead(x + i + 3 * lanes, ahead);
+    }
     sum0 = f.template Add<true>(d, From::Load(d, x + i), i, lanes, sum0);
     sum1 = f.template Add<true>(d, From::Load(d, x + i + lanes), i + lanes, lanes, sum1);
     sum2 = f.template Add<true>(d, From::Load(d, x + i + 2 * lanes), i + 2 * lanes, lanes, sum2);
@@ -125,13 +137,13 @@ struct Identity {
 /// A block in the accumulation type: its own memory where it has that type, otherwise `buffer`, filled.
 /// Requires: room for `count` elements in `buffer`, as everywhere below.
 template <typename Acc>
-const Acc* LoadBlock(DataType dtype, const void* block, std::int64_t count, Acc* buffer) {
+const Acc* LoadBlock(DataType dtype, const void* block, std::int64_t count, Acc* buffer, std::int64_t ahead = 0) {
   if (dtype == TypeOf<Acc>()) {
     return static_cast<const Acc*>(block);
   }
   const bool done = WithElements<Acc>(dtype, [&](auto elements) {
     using From = decltype(elements);
-    MapElements<From, SameElements<Acc>, Acc>(As<From>(block), count, Identity{}, buffer);
+    MapElements<From, SameElements<Acc>, Acc>(As<From>(block), count, Identity{}, buffer, ahead);
   });
   if (!done) {
     for (std::int64_t i = 0; i < count; ++i) {
@@ -143,13 +155,14 @@ const Acc* LoadBlock(DataType dtype, const void* block, std::int64_t count, Acc*
 
 /// y becomes f of x, each element rounded once. x may be y, or `buffer`.
 template <typename Acc, class F>
-void MapToBlock(const Acc* x, std::int64_t count, const F& f, DataType y_type, void* y, Acc* buffer) {
+void MapToBlock(const Acc* x, std::int64_t count, const F& f, DataType y_type, void* y, Acc* buffer,
+                std::int64_t ahead = 0) {
   const bool done = WithElements<Acc>(y_type, [&](auto elements) {
     using To = decltype(elements);
-    MapElements<SameElements<Acc>, To, Acc>(x, count, f, As<To>(y));
+    MapElements<SameElements<Acc>, To, Acc>(x, count, f, As<To>(y), ahead);
   });
   if (!done) {
-    MapElements<SameElements<Acc>, SameElements<Acc>, Acc>(x, count, f, buffer);
+    MapElements<SameElements<Acc>, SameElements<Acc>, Acc>(x, count, f, buffer, ahead);
     for (std::int64_t i = 0; i < count; ++i) {
       WriteScalar(y_type, buffer[i], y, i);
     }
@@ -158,13 +171,15 @@ void MapToBlock(const Acc* x, std::int64_t count, const F& f, DataType y_type, v
 
 /// The same of x of any type. y may be x where they have one type.
 template <typename Acc, class F>
-void MapBlock(DataType x_type, const void* x, std::int64_t count, const F& f, DataType y_type, void* y, Acc* buffer) {
+void MapBlock(DataType x_type, const void* x, std::int64_t count, const F& f, DataType y_type, void* y, Acc* buffer,
+              std::int64_t ahead = 0) {
   const bool done = x_type == y_type && WithElements<Acc>(x_type, [&](auto elements) {
                       using Same = decltype(elements);
-                      MapElements<Same, Same, Acc>(As<Same>(x), count, f, As<Same>(y));
+                      MapElements<Same, Same, Acc>(As<Same>(x), count, f, As<Same>(y), ahead);
                     });
   if (!done) {
-    MapToBlock(LoadBlock(x_type, x, count, buffer), count, f, y_type, y, buffer);
+    const Acc* const loaded = LoadBlock(x_type, x, count, buffer, ahead);
+    MapToBlock(loaded, count, f, y_type, y, buffer, loaded == buffer ? 0 : ahead);
   }
 }
 
@@ -179,10 +194,12 @@ void ReadBlock(DataType dtype, const void* block, std::int64_t count, Acc* buffe
 
 /// SumElements of a block of any type.
 template <typename Acc, class F>
-double SumBlock(DataType dtype, const void* block, std::int64_t count, Acc fill, const F& f, Acc* buffer) {
+double SumBlock(DataType dtype, const void* block, std::int64_t count, Acc fill, const F& f, Acc* buffer,
+                std::int64_t ahead = 0) {
   double sum = 0.0;
-  ReadBlock(dtype, block, count, buffer,
-            [&](auto elements, const auto* x) { sum = SumElements<decltype(elements), Acc>(x, count, fill, f); });
+  ReadBlock(dtype, block, count, buffer, [&](auto elements, const auto* x) {
+    sum = SumElements<decltype(elements), Acc>(x, count, fill, f, ahead);
+  });
   return sum;
 }
 

@@ -57,9 +57,9 @@ HWY_INLINE hn::Vec<D> ExpOf(D d, hn::Vec<D> x) {
   }
 }
 
-/// The largest element.
+/// The largest element. `ahead`: see MapElements.
 template <class From, typename Acc>
-Acc MaximumOfElements(const typename From::Stored* x, std::int64_t count) {
+Acc MaximumOfElements(const typename From::Stored* x, std::int64_t count, std::int64_t ahead = 0) {
   constexpr Acc kLowest = -std::numeric_limits<Acc>::infinity();
   const hn::ScalableTag<Acc> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
@@ -67,6 +67,10 @@ Acc MaximumOfElements(const typename From::Stored* x, std::int64_t count) {
   auto maximum1 = maximum0;
   std::int64_t i = 0;
   for (; i + 2 * lanes <= count; i += 2 * lanes) {
+    if (ahead != 0) {
+      FetchToRead(x + i, ahead);
+      FetchToRead(x + i + lanes, ahead);
+    }
     maximum0 = hn::Max(maximum0, From::Load(d, x + i));
     maximum1 = hn::Max(maximum1, From::Load(d, x + i + lanes));
   }
@@ -80,10 +84,11 @@ Acc MaximumOfElements(const typename From::Stored* x, std::int64_t count) {
 }
 
 template <typename Acc>
-Acc MaximumOfBlock(DataType dtype, const void* block, std::int64_t count, Acc* buffer) {
+Acc MaximumOfBlock(DataType dtype, const void* block, std::int64_t count, Acc* buffer, std::int64_t ahead) {
   Acc maximum{};
-  ReadBlock(dtype, block, count, buffer,
-            [&](auto elements, const auto* x) { maximum = MaximumOfElements<decltype(elements), Acc>(x, count); });
+  ReadBlock(dtype, block, count, buffer, [&](auto elements, const auto* x) {
+    maximum = MaximumOfElements<decltype(elements), Acc>(x, count, ahead);
+  });
   return maximum;
 }
 
@@ -97,6 +102,7 @@ struct AddExp {
   HWY_INLINE hn::Vec<D> Add(D d, hn::Vec<D> x, std::int64_t i, std::int64_t count, hn::Vec<D> sum) const {
     const auto e = ExpOf(d, hn::Sub(x, hn::Set(d, offset)));
     if constexpr (kKeep && kWhole) {
+      FetchToWrite(exponentials + i);
       hn::StoreU(e, d, exponentials + i);
     } else if constexpr (kKeep) {
       SameElements<Acc>::StorePartial(e, d, exponentials + i, count);
@@ -108,13 +114,13 @@ struct AddExp {
 /// The sum of exp(x - offset) over a block. The exponentials themselves go to `exponentials` unless that is null; it
 /// may be the block itself where it has type Acc.
 template <typename Acc>
-double SumExpOfBlock(DataType dtype, const void* block, std::int64_t count, Acc offset, Acc* exponentials,
-                     Acc* buffer) {
+double SumExpOfBlock(DataType dtype, const void* block, std::int64_t count, Acc offset, Acc* exponentials, Acc* buffer,
+                     std::int64_t ahead = 0) {
   constexpr Acc kNothing = -std::numeric_limits<Acc>::infinity();
   if (exponentials == nullptr) {
-    return SumBlock(dtype, block, count, kNothing, AddExp<Acc, false>{offset, nullptr}, buffer);
+    return SumBlock(dtype, block, count, kNothing, AddExp<Acc, false>{offset, nullptr}, buffer, ahead);
   }
-  return SumBlock(dtype, block, count, kNothing, AddExp<Acc, true>{offset, exponentials}, buffer);
+  return SumBlock(dtype, block, count, kNothing, AddExp<Acc, true>{offset, exponentials}, buffer, ahead);
 }
 
 // Functions of elements (see row_block-inl.h).

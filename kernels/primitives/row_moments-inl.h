@@ -39,9 +39,9 @@ struct OffsetSums {
   double squares;  // of (x - pivot)^2
 };
 
-/// Two accumulators for either sum; the order depends on `count` alone.
+/// Two accumulators for either sum; the order depends on `count` alone. `ahead`: see MapElements.
 template <class From, typename Acc>
-OffsetSums SumsAround(Acc pivot, const typename From::Stored* x, std::int64_t count) {
+OffsetSums SumsAround(Acc pivot, const typename From::Stored* x, std::int64_t count, std::int64_t ahead) {
   const hn::ScalableTag<Acc> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const auto pivots = hn::Set(d, pivot);
@@ -51,6 +51,10 @@ OffsetSums SumsAround(Acc pivot, const typename From::Stored* x, std::int64_t co
   auto squares1 = hn::Zero(d);
   std::int64_t i = 0;
   for (; i + 2 * lanes <= count; i += 2 * lanes) {
+    if (ahead != 0) {
+      FetchToRead(x + i, ahead);
+      FetchToRead(x + i + lanes, ahead);
+    }
     const auto x0 = hn::Sub(From::Load(d, x + i), pivots);
     const auto x1 = hn::Sub(From::Load(d, x + i + lanes), pivots);
     sum0 = hn::Add(sum0, x0);
@@ -70,8 +74,8 @@ OffsetSums SumsAround(Acc pivot, const typename From::Stored* x, std::int64_t co
 }
 
 template <class From, typename Acc>
-Moments MomentsAround(Acc pivot, const typename From::Stored* x, std::int64_t count) {
-  const OffsetSums sums = SumsAround<From, Acc>(pivot, x, count);
+Moments MomentsAround(Acc pivot, const typename From::Stored* x, std::int64_t count, std::int64_t ahead) {
+  const OffsetSums sums = SumsAround<From, Acc>(pivot, x, count, ahead);
   const auto n = static_cast<double>(count);
   const double offset = sums.sum / n;
   const double squares = sums.squares - offset * sums.sum;
@@ -83,15 +87,15 @@ Moments MomentsAround(Acc pivot, const typename From::Stored* x, std::int64_t co
 /// correction would cost more than four bits), differences from the mean just found take its place.
 /// Requires: count > 0.
 template <typename Acc>
-Moments MomentsOfBlock(DataType dtype, const void* block, std::int64_t count, Acc* buffer) {
+Moments MomentsOfBlock(DataType dtype, const void* block, std::int64_t count, Acc* buffer, std::int64_t ahead) {
   Moments moments;
   ReadBlock(dtype, block, count, buffer, [&](auto elements, const auto* x) {
     using From = decltype(elements);
     const auto first = static_cast<Acc>(ReadScalar(dtype, block, 0));
-    moments = MomentsAround<From, Acc>(first, x, count);
+    moments = MomentsAround<From, Acc>(first, x, count, ahead);
     const double away = moments.mean - static_cast<double>(first);
     if (!(away * away * moments.count <= 16.0 * moments.squares)) {
-      moments = MomentsAround<From, Acc>(static_cast<Acc>(moments.mean), x, count);
+      moments = MomentsAround<From, Acc>(static_cast<Acc>(moments.mean), x, count, 0);
     }
   });
   return moments;

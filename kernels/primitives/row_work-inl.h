@@ -24,6 +24,7 @@
 #include <type_traits>
 
 #include "hwy/highway.h"
+#include "kernels/primitives/row_elements-inl.h"
 #include "kernels/primitives/row_work.h"
 #include "kernels/primitives/segment_lookup.h"
 
@@ -116,6 +117,20 @@ class RowFunctionsOf {
     std::memcpy(&partial, cell.bytes, sizeof(partial));
     return partial;
   }
+};
+
+/// How far ahead of a row's passes its memory is fetched (MapElements' `ahead`), in bytes. Rows that stay in the
+/// second-level cache until the last pass over them are read from memory by the last pass over the row before, whose
+/// arithmetic hides it: `first` is 0 then. Longer ones come from memory in every pass.
+struct RowsAhead {
+  static constexpr std::int64_t kCachedBytes = std::int64_t{512} * 1024;
+
+  std::int64_t first = 0;
+  std::int64_t last = 0;
+
+  explicit RowsAhead(std::int64_t row_bytes)
+      : first(row_bytes > kCachedBytes ? kReadAheadBytes : 0),
+        last(row_bytes > kCachedBytes || row_bytes < kReadAheadBytes ? kReadAheadBytes : row_bytes) {}
 };
 
 /// Calls body(first, count) for the blocks of elements [begin, end) of a row.

@@ -21,8 +21,12 @@ namespace HWY_NAMESPACE {
 template <typename Acc>
 struct Plus {
   const Acc* addend;
+  std::int64_t ahead;  // as MapElements', of the addend
   template <bool kWhole, class D>
   HWY_INLINE hn::Vec<D> Apply(D d, hn::Vec<D> x, std::int64_t i, std::int64_t count) const {
+    if (kWhole && ahead != 0) {
+      FetchToRead(addend + i, ahead);
+    }
     return hn::Add(x, Operand<kWhole>(d, addend, i, count));
   }
 };
@@ -66,8 +70,9 @@ class RowsOfSums {
 
   template <typename Acc>
   void Add(const void* a, const void* b, std::int64_t count, Buffers<Acc>& buffers, void* place) {
-    const Acc* const addend = LoadBlock(dtype_, b, count, buffers.addend.values);
-    MapBlock(dtype_, a, count, Plus<Acc>{addend}, dtype_, place, buffers.scratch.values);
+    const Acc* const addend = LoadBlock(dtype_, b, count, buffers.addend.values, kReadAheadBytes);
+    const Plus<Acc> plus{addend, addend == buffers.addend.values ? 0 : kReadAheadBytes};
+    MapBlock(dtype_, a, count, plus, dtype_, place, buffers.scratch.values, kReadAheadBytes);
   }
 
   DataType dtype_;

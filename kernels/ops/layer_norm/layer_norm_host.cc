@@ -59,6 +59,7 @@ class LayerNormRow {
   LayerNormRow(const LayerNormParams& params, const Segment& segment)
       : params_(params),
         segment_(segment),
+        ahead_(params.width * static_cast<std::int64_t>(SizeOf(params.x_type))),
         weight_(segment.extents[kRowWeight], segment.inputs[kLayerNormWeightInput], Acc{1}, params.width),
         bias_(segment.extents[kRowBias], segment.inputs[kLayerNormBiasInput], Acc{0}, params.width) {}
 
@@ -98,13 +99,13 @@ class LayerNormRow {
     }
     ForEachBlock(begin, end, kBlock, [&](std::int64_t first, std::int64_t count) {
       MapBlock(params_.x_type, X(row, first), count, NormalisedBy(statistics, first, count), params_.y_type,
-               Y(row, first), buffer_.values);
+               Y(row, first), buffer_.values, ahead_.last);
     });
   }
 
  private:
   Moments OfBlock(std::int64_t row, std::int64_t first, std::int64_t count) {
-    return count == 0 ? Moments{} : MomentsOfBlock(params_.x_type, X(row, first), count, buffer_.values);
+    return count == 0 ? Moments{} : MomentsOfBlock(params_.x_type, X(row, first), count, buffer_.values, ahead_.first);
   }
 
   const void* X(std::int64_t row, std::int64_t first) const {
@@ -145,6 +146,7 @@ class LayerNormRow {
 
   const LayerNormParams& params_;
   const Segment& segment_;
+  RowsAhead ahead_;
   BlockParameter<Acc> weight_;
   BlockParameter<Acc> bias_;
   BlockBuffer<Acc> buffer_;

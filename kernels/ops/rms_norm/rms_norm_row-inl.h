@@ -61,12 +61,14 @@ class RmsNormRow {
       : params_(params),
         segment_(segment),
         source_(params, segment),
+        ahead_(params.width * static_cast<std::int64_t>(SizeOf(params.x_type))),
         weight_(segment.extents[kRowWeight], segment.inputs[Source::kWeight], Acc{1}, params.width) {}
 
   double Gather(std::int64_t row, std::int64_t begin, std::int64_t end) {
     double sum = 0.0;
     ForEachBlock(begin, end, kBlock, [&](std::int64_t first, std::int64_t count) {
-      sum += SumBlock(params_.x_type, source_.First(row, first, count), count, Acc{0}, AddSquare{}, buffer_.values);
+      sum += SumBlock(params_.x_type, source_.First(row, first, count), count, Acc{0}, AddSquare{}, buffer_.values,
+                      ahead_.first);
     });
     return sum;
   }
@@ -93,7 +95,7 @@ class RmsNormRow {
     ForEachBlock(begin, end, kBlock, [&](std::int64_t first, std::int64_t count) {
       const RmsScaled<Acc> scaled{static_cast<Acc>(statistics.factor), weight_.Block(first, count)};
       MapBlock(params_.x_type, source_.Again(row, first, count), count, scaled, params_.y_type,
-               At(params_.y_type, y, first), buffer_.values);
+               At(params_.y_type, y, first), buffer_.values, ahead_.last);
     });
   }
 
@@ -118,6 +120,7 @@ class RmsNormRow {
   const RmsNormParams& params_;
   const Segment& segment_;
   Source source_;
+  RowsAhead ahead_;
   BlockParameter<Acc> weight_;
   BlockBuffer<Acc> buffer_;
 };

@@ -55,7 +55,8 @@ class SoftmaxRow {
     double last;  // 1 / sum, or the logarithm of the sum
   };
 
-  SoftmaxRow(const SoftmaxParams& params, const Segment& segment) : params_(params), segment_(segment) {
+  SoftmaxRow(const SoftmaxParams& params, const Segment& segment)
+      : params_(params), segment_(segment), ahead_(params.width * static_cast<std::int64_t>(SizeOf(params.x_type))) {
     if (kResult == SoftmaxResult::kProbabilities && params.algorithm != SoftmaxAlgorithm::kOnline) {
       keeps_in_y_ = params.y_type == TypeOf<Acc>() && params.width <= kKeptInY;
       keeps_here_ = !keeps_in_y_ && static_cast<std::size_t>(params.width) <= kKeptHere;
@@ -83,7 +84,8 @@ class SoftmaxRow {
     if constexpr (kResult == SoftmaxResult::kLogarithms) {
       const MinusTwo<Acc> logarithm{static_cast<Acc>(statistics.maximum), static_cast<Acc>(statistics.last)};
       ForEachBlock(begin, end, kBlock, [&](std::int64_t first, std::int64_t count) {
-        MapBlock(params_.x_type, X(row, first), count, logarithm, params_.y_type, Y(row, first), buffer_.values);
+        MapBlock(params_.x_type, X(row, first), count, logarithm, params_.y_type, Y(row, first), buffer_.values,
+                 ahead_.first);
       });
     } else {
       const double below = static_cast<double>(part.maximum) - statistics.maximum;
@@ -117,11 +119,13 @@ class SoftmaxRow {
   Partial SafeSum(std::int64_t row, std::int64_t begin, std::int64_t end) {
     Partial part;
     ForEachBlock(begin, end, kBlock, [&](std::int64_t first, std::int64_t count) {
-      part.maximum = std::max(part.maximum, MaximumOfBlock(params_.x_type, X(row, first), count, buffer_.values));
+      part.maximum =
+          std::max(part.maximum, MaximumOfBlock(params_.x_type, X(row, first), count, buffer_.values, ahead_.first));
     });
     const Acc offset = OffsetOf(part.maximum);
     ForEachBlock(begin, end, kBlock, [&](std::int64_t first, std::int64_t count) {
-      part.sum += SumExpOfBlock(params_.x_type, X(row, first), count, offset, Kept(row, first), buffer_.values);
+      part.sum +=
+          SumExpOfBlock(params_.x_type, X(row, first), count, offset, Kept(row, first), buffer_.values, ahead_.last);
     });
     kept_row_ = row;
     return part;
@@ -131,7 +135,7 @@ class SoftmaxRow {
   Partial OnlineSum(std::int64_t row, std::int64_t begin, std::int64_t end) {
     Partial part;
     ForEachBlock(begin, end, kBlock, [&](std::int64_t first, std::int64_t count) {
-      const Acc* const block = LoadBlock(params_.x_type, X(row, first), count, buffer_.values);
+      const Acc* const block = LoadBlock(params_.x_type, X(row, first), count, buffer_.values, kReadAheadBytes);
       Partial of_block;
       of_block.maximum = MaximumOfElements<SameElements<Acc>, Acc>(block, count);
       of_block.sum = SumExpOfBlock<Acc>(TypeOf<Acc>(), block, count, OffsetOf(of_block.maximum), nullptr, nullptr);
@@ -147,13 +151,14 @@ class SoftmaxRow {
         MapToBlock(Kept(row, first), count, TimesFactor<Acc>{factor}, params_.y_type, Y(row, first), buffer_.values);
       } else {
         MapBlock(params_.x_type, X(row, first), count, ScaledExp<Acc>{offset, factor}, params_.y_type, Y(row, first),
-                 buffer_.values);
+                 buffer_.values, ahead_.first);
       }
     });
   }
 
   const SoftmaxParams& params_;
   const Segment& segment_;
+  RowsAhead ahead_;
   bool keeps_in_y_ = false;
   bool keeps_here_ = false;
   std::int64_t kept_row_ = -1;  // whose exponentials are in kept_
