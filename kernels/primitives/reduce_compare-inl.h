@@ -70,34 +70,42 @@ HWY_INLINE hn::Vec<D> LargerOrNan(D /*d*/, hn::Vec<D> a, hn::Vec<D> b) {
 }
 
 /// The largest of a block, turned, or NaN. Requires: count >= 1.
-template <bool kSmallest, typename Work>
-Work LargestOfBlock(const Work* x, std::int64_t count) {
+template <bool kSmallest, class From>
+auto LargestOfBlock(const typename From::Stored* x, std::int64_t count) {
+  using Work = typename From::Value;
+  constexpr Work kLowest = LowestOf<Work>();
   const hn::ScalableTag<Work> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  Work largest = LowestOf<Work>();
+  auto m0 = hn::Set(d, kLowest);
+  auto m1 = m0;
+  auto m2 = m0;
+  auto m3 = m0;
+  auto nan = hn::Lt(m0, m0);  // nowhere
+  const auto join = [&nan, d](auto value, auto& largest) HWY_ATTR {
+    largest = hn::Max(Turn<kSmallest>(d, value), largest);  // may drop a NaN, which `nan` knows
+    if constexpr (std::is_floating_point_v<Work>) {
+      nan = hn::Or(nan, hn::IsNaN(value));
+    }
+  };
   std::int64_t i = 0;
-  if (count >= 4 * lanes) {
-    auto m0 = hn::Set(d, largest);
-    auto m1 = m0;
-    auto m2 = m0;
-    auto m3 = m0;
-    for (; i + 4 * lanes <= count; i += 4 * lanes) {
-      m0 = LargerOrNan(d, Turn<kSmallest>(d, hn::LoadU(d, x + i)), m0);
-      m1 = LargerOrNan(d, Turn<kSmallest>(d, hn::LoadU(d, x + i + lanes)), m1);
-      m2 = LargerOrNan(d, Turn<kSmallest>(d, hn::LoadU(d, x + i + 2 * lanes)), m2);
-      m3 = LargerOrNan(d, Turn<kSmallest>(d, hn::LoadU(d, x + i + 3 * lanes)), m3);
-    }
-    HWY_ALIGN Work of_lanes[HWY_MAX_BYTES / sizeof(Work)];
-    hn::Store(LargerOrNan(d, LargerOrNan(d, m0, m1), LargerOrNan(d, m2, m3)), d, of_lanes);
-    for (std::int64_t lane = 0; lane < lanes; ++lane) {
-      largest = IsAbove(of_lanes[lane], largest) ? of_lanes[lane] : largest;
+  for (; i + 4 * lanes <= count; i += 4 * lanes) {
+    join(From::Load(d, x + i), m0);
+    join(From::Load(d, x + i + lanes), m1);
+    join(From::Load(d, x + i + 2 * lanes), m2);
+    join(From::Load(d, x + i + 3 * lanes), m3);
+  }
+  for (; i + lanes <= count; i += lanes) {
+    join(From::Load(d, x + i), m0);
+  }
+  if (i < count) {
+    join(From::LoadPartial(d, x + i, count - i, TurnOne<kSmallest>(kLowest)), m1);
+  }
+  if constexpr (std::is_floating_point_v<Work>) {
+    if (!hn::AllFalse(d, nan)) {
+      return std::numeric_limits<Work>::quiet_NaN();
     }
   }
-  for (; i < count; ++i) {
-    const Work value = TurnOne<kSmallest>(x[i]);
-    largest = IsAbove(value, largest) ? value : largest;
-  }
-  return largest;
+  return hn::GetLane(hn::MaxOfLanes(d, hn::Max(hn::Max(m0, m1), hn::Max(m2, m3))));
 }
 
 /// largest[j] = the larger of itself and x[j], turned, or NaN

@@ -22,6 +22,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
+#include <utility>
 
 #include "kernels/primitives/reduce_host.h"
 #include "kernels/primitives/reduce_load-inl.h"
@@ -85,6 +87,15 @@ class FoldedColumns {
   HWY_ALIGN typename R::Partial partials_[kColumnsOfATile];
 };
 
+/// Whether R reads 16-bit types itself, by Elements (row_elements-inl.h), without a copy in Work between:
+///   template <class From> void AddBlock(const typename From::Stored* x, count, first, Total&) const;
+template <class R, typename = void>
+inline constexpr bool kReadsAnyFloat = false;
+template <class R>
+inline constexpr bool
+    kReadsAnyFloat<R, std::void_t<decltype(std::declval<const R&>().template AddBlock<SameElements<typename R::Work>>(
+                          nullptr, 0, 0, std::declval<typename R::Total&>()))>> = true;
+
 template <class R>
 class HostWorker {
  public:
@@ -146,19 +157,56 @@ class HostWorker {
 
   /// Elements [first, first + count) of the result that begins at `start` of its piece.
   void AddElements(const HostPlace& place, std::int64_t start, std::int64_t first, std::int64_t count, Total& total) {
-    const Work* blocks[R::kInputs];
-    for (int i = 0; i < R::kInputs; ++i) {
-      const std::byte* from = Element(place, i, start + first);
-      if (job_.layout.reduced.axes > 0) {
-        Gather(place, i, start, first, count);
-        from = gathered_;
-      }
-      blocks[i] = LoadElements(job_.params.x_type, from, 0, count, buffers_[i]);
-    }
     if constexpr (R::kInputs == 2) {
-      reduction_.AddBlock(blocks[0], blocks[1], count, total);
+      const Work* const a =
+          LoadElements(job_.params.x_type, Block(place, 0, start, first, count), 0, count, buffers_[0]);
+      const Work* const b =
+          LoadElements(job_.params.x_type, Block(place, 1, start, first, count), 0, count, buffers_[1]);
+      reduction_.AddBlock(a, b, count, total);
     } else {
-      reduction_.AddBlock(blocks[0], count, first, total);
+      AddBlock(Block(place, 0, start, first, count), count, first, total);
+    }
+  }
+
+  void AddBlock(const std::byte* block, std::int64_t count, std::int64_t first, Total& total) {
+    if constexpr (kReadsAnyFloat<R>) {
+      const bool added = WithElements<Work>(job_.params.x_type, [&](auto elements) {
+        using From = decltype(elements);
+        reduction_.template AddBlock<From>(As<From>(block), count, first, total);
+      });
+      if (!added) {
+        const Work* const x = LoadElements(job_.params.x_type, block, 0, count, buffers_[0]);
+        reduction_.template AddBlock<SameElements<Work>>(x, count, first, total);
+      }
+    } else {
+      reduction_.AddBlock(LoadElements(job_.params.x_type, block, 0, count, buffers_[0]), count, first, total);
+    }
+  }
+
+  /// The bytes of elements [first, first + count).
+  const std::byte* Block(const HostPlace& place, int input, std::int64_t start, std::int64_t first,
+                         std::int64_t count) {
+    if (job_.layout.reduced.axes > 0) {
+      Gather(place, input, start, first, count);
+      return gathered_;
+    }
+    const std::byte* const block = Element(place, input, start + first);
+    FetchPages(block, count * bytes_);
+    return block;
+  }
+
+  /// Asks for the first lines of the pages that begin in the block behind this one. The processor fetches the others in
+  /// time by itself, and to ask for them, too, would slow down what comes out of a cache.
+  static void FetchPages(const std::byte* block, std::int64_t bytes) {
+    constexpr std::uintptr_t kPage = 4096;
+    constexpr std::int64_t kLines = 4;
+    constexpr std::int64_t kLine = 64;
+    const auto address = reinterpret_cast<std::uintptr_t>(block) + kReadAheadBytes;
+    const auto to_page = static_cast<std::int64_t>((kPage - address % kPage) % kPage);
+    for (std::int64_t page = to_page; page < bytes; page += static_cast<std::int64_t>(kPage)) {
+      for (std::int64_t line = 0; line < kLines; ++line) {
+        FetchToRead(block + page + line * kLine, kReadAheadBytes);
+      }
     }
   }
 
@@ -199,7 +247,8 @@ class HostWorker {
       walk.Fold(first, rows, totals_);
     }
     for (std::int64_t j = 0; j < columns; ++j) {
-      Emit(PlaceOf(job_, run * layout.run + first_column + j), part, totals_[j]);
+      const std::int64_t column = first_column + j;  // all of them belong to one piece
+      Emit({place.segment, place.piece, place.result + column, place.index + column}, part, totals_[j]);
     }
   }
 

@@ -55,7 +55,7 @@ struct HostPlace {
 };
 
 inline HostPlace PlaceOf(const HostReduction& job, std::int64_t number) {
-  const std::int64_t piece = number / job.layout.results;
+  const std::int64_t piece = job.layout.results == 1 ? number : number / job.layout.results;  // short rows notice
   const std::int64_t result = number - piece * job.layout.results;
   const Segment& segment = job.launch.segments[FindSegment(job.launch.segments, job.launch.segment_count, piece)];
   const std::int64_t own = piece - segment.first_row;

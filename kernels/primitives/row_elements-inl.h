@@ -57,12 +57,13 @@ HWY_INLINE void FetchToWrite(const void* at) {
 
 // Each of the following structs is a way to read and write memory. `Load` and `Store` move a whole vector of `d`;
 // `LoadPartial` and `StorePartial` move its first `count` lanes, 0 < count < Lanes(d), and touch nothing beyond: what
-// is not read becomes `fill`.
+// is not read becomes `fill`. `Stored` is what lies in memory, `Value` what it is read as.
 
 /// Memory of the type that is computed in.
 template <typename Acc>
 struct SameElements {
   using Stored = Acc;
+  using Value = Acc;
 
   template <class D>
   static HWY_INLINE hn::Vec<D> Load(D d, const Acc* from) {
@@ -99,6 +100,7 @@ struct SameElements {
 template <class Type>
 struct HalfElements {
   using Stored = std::uint16_t;
+  using Value = float;
 
   template <class D>
   static HWY_INLINE hn::Vec<D> LoadPartial(D d, const std::uint16_t* from, std::int64_t count, float fill) {

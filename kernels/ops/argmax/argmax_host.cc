@@ -42,7 +42,7 @@ struct Place {
   }
 
   void AddBlock(const Work* x, std::int64_t count, std::int64_t first, Total& total) const {
-    const Work largest = LargestOfBlock<kSmallest>(x, count);
+    const Work largest = LargestOfBlock<kSmallest, SameElements<Work>>(x, count);
     if (IsAbove(total.value, largest) || (!IsAbove(largest, total.value) && total.index < first)) {
       return;
     }

@@ -1,6 +1,9 @@
-// l2_norm on the host: squares are added in f64, since they leave the range of f32 long before their root does.
+// l2_norm on the host. Squares leave the range of f32 long before their root does: a block whose sum shows that they
+// have, or may have, is added up again in f64.
 #include <cmath>
 #include <cstdint>
+#include <limits>
+#include <type_traits>
 
 #include "kernels/core/operator.h"
 #include "kernels/primitives/reduce_host.h"
@@ -11,6 +14,7 @@
 #include "hwy/foreach_target.h"  // must come before highway.h
 #include "hwy/highway.h"
 #include "kernels/primitives/reduce_host-inl.h"
+#include "kernels/primitives/reduce_sum-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace kernelwire {
@@ -18,7 +22,8 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-template <typename WorkType>
+/// Squares of elements read as f32 or f64; `kInF64`: those of f32 are not added up in f32 first.
+template <typename WorkType, bool kInF64>
 struct SquareSum {
   using Work = WorkType;
   using Total = double;
@@ -29,23 +34,18 @@ struct SquareSum {
   Total Identity() const { return 0.0; }
   Total Combine(Total a, Total b) const { return a + b; }
 
-  void AddBlock(const Work* x, std::int64_t count, std::int64_t /*first*/, Total& total) const {
-    const hn::ScalableTag<double> d;
-    const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-    auto s0 = hn::Zero(d);
-    auto s1 = s0;
-    auto s2 = s0;
-    auto s3 = s0;
-    std::int64_t i = 0;
-    for (; i + 4 * lanes <= count; i += 4 * lanes) {
-      s0 = AddSquare(d, x + i, s0);
-      s1 = AddSquare(d, x + i + lanes, s1);
-      s2 = AddSquare(d, x + i + 2 * lanes, s2);
-      s3 = AddSquare(d, x + i + 3 * lanes, s3);
-    }
-    total += hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(s0, s1), hn::Add(s2, s3))));
-    for (; i < count; ++i) {
-      total += static_cast<double>(x[i]) * static_cast<double>(x[i]);
+  template <class From>
+  void AddBlock(const typename From::Stored* x, std::int64_t count, std::int64_t /*first*/, Total& total) const {
+    if constexpr (std::is_same_v<Work, double>) {
+      total += SumOfDoubles(x, count);
+    } else if constexpr (kInF64) {
+      total += SumOfSquaresInF64<From>(x, count);
+    } else {
+      // What squares below f32's normal numbers lose is nothing beside this sum.
+      constexpr double kLeast = 0x1p-100;
+      constexpr double kMost = std::numeric_limits<float>::max();
+      const double sum = SumOfFloats<From, Squared>(x, count);
+      total += sum >= kLeast && sum <= kMost ? sum : SumOfSquaresInF64<From>(x, count);
     }
   }
 
@@ -68,8 +68,25 @@ struct SquareSum {
   }
 
  private:
-  template <class D>
-  static HWY_INLINE hn::Vec<D> AddSquare(D d, const Work* from, hn::Vec<D> sum) {
+  static double SumOfDoubles(const double* x, std::int64_t count) {
+    const hn::ScalableTag<double> d;
+    const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+    auto s0 = hn::Zero(d);
+    auto s1 = s0;
+    std::int64_t i = 0;
+    for (; i + 2 * lanes <= count; i += 2 * lanes) {
+      s0 = AddSquare(d, x + i, s0);
+      s1 = AddSquare(d, x + i + lanes, s1);
+    }
+    double sum = hn::GetLane(hn::SumOfLanes(d, hn::Add(s0, s1)));
+    for (; i < count; ++i) {
+      sum += x[i] * x[i];
+    }
+    return sum;
+  }
+
+  template <class D, typename T>
+  static HWY_INLINE hn::Vec<D> AddSquare(D d, const T* from, hn::Vec<D> sum) {
     const auto value = LoadWide(d, from);
     return hn::MulAdd(value, value, sum);
   }
@@ -101,9 +118,13 @@ void NormPhase(const HostReduction& job, ReducePhase phase, std::int64_t begin, 
   if (accumulator == DataType::kFp16 || accumulator == DataType::kBf16) {
     RunPhase(job, RoundedSquareSum{accumulator}, phase, begin, end);
   } else if (IsFloat(type) && type != DataType::kFp64) {
-    RunPhase(job, SquareSum<float>{}, phase, begin, end);
+    if (accumulator == DataType::kFp32) {
+      RunPhase(job, SquareSum<float, false>{}, phase, begin, end);
+    } else {
+      RunPhase(job, SquareSum<float, true>{}, phase, begin, end);
+    }
   } else {
-    RunPhase(job, SquareSum<double>{}, phase, begin, end);
+    RunPhase(job, SquareSum<double, true>{}, phase, begin, end);
   }
 }
 

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -15,6 +16,7 @@
 namespace kernelwire::testing {
 namespace {
 
+using ::testing::DoubleNear;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -45,6 +47,18 @@ TEST_P(L2NormTest, NoSquareOverflowsOrVanishes) {
       EXPECT_THAT(Values(ReductionOf(FromDoubles(dtype, {2}, {3 * scale, -4 * scale}))), ElementsAre(5 * scale));
     }
   }
+}
+
+// Blocks of one row that f32 can hold, and others that it cannot.
+TEST_P(L2NormTest, ARowMayHoldTheHugeAndTheTinySideBySide) {
+  std::vector<double> row(10000, 1.0);
+  std::fill(row.begin(), row.begin() + 2048, 0x1p-80);
+  EXPECT_THAT(Values(ReductionOf(FromDoubles(DataType::kFp32, {10000}, row))),
+              ElementsAre(DoubleNear(std::sqrt(10000.0 - 2048), 1e-5)));
+  row[5000] = 0x1p80;
+  EXPECT_THAT(Values(ReductionOf(FromDoubles(DataType::kFp32, {10000}, row))), ElementsAre(0x1p80));
+  std::fill(row.begin(), row.end(), 0x1p-80);
+  EXPECT_THAT(Values(ReductionOf(FromDoubles(DataType::kFp32, {10000}, row))), ElementsAre(100 * 0x1p-80));
 }
 
 TEST_P(L2NormTest, OfOneElementIsItsMagnitude) {

@@ -44,7 +44,7 @@ struct LogSumExp {
   }
 
   void AddBlock(const Work* x, std::int64_t count, std::int64_t /*first*/, Total& total) const {
-    const Work largest = LargestOfBlock<false>(x, count);
+    const Work largest = LargestOfBlock<false, SameElements<Work>>(x, count);
     if (std::isnan(largest)) {
       total.sum = largest;
       return;

@@ -28,8 +28,9 @@ struct Extremum {
 
   Total Identity() const { return LowestOf<Work>(); }
   Total Combine(Total a, Total b) const { return IsAbove(b, a) ? b : a; }
-  void AddBlock(const Work* x, std::int64_t count, std::int64_t /*first*/, Total& total) const {
-    total = Combine(total, LargestOfBlock<kSmallest>(x, count));
+  template <class From>
+  void AddBlock(const typename From::Stored* x, std::int64_t count, std::int64_t /*first*/, Total& total) const {
+    total = Combine(total, LargestOfBlock<kSmallest, From>(x, count));
   }
   static Partial Start() { return LowestOf<Work>(); }
   void StepEach(const Work* x, std::int64_t count, Partial* largest) const {

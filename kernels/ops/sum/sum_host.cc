@@ -1,7 +1,6 @@
 // sum and mean on the host: vectorised over neighbours, threads over results, parts of long ones and tiles of columns.
 #include "kernels/ops/sum/sum_host.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <type_traits>
 
@@ -13,6 +12,7 @@
 #include "hwy/foreach_target.h"  // must come before highway.h
 #include "hwy/highway.h"
 #include "kernels/primitives/reduce_host-inl.h"
+#include "kernels/primitives/reduce_sum-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace kernelwire {
@@ -28,52 +28,6 @@ void StoreSum(const HostReduction& job, const HostPlace& place, const Total& tot
   } else {
     StoreResult(job, place, total);
   }
-}
-
-/// `value`'s lanes added to those of `total`, which are half as many (but where a vector has one lane).
-template <class D, class Wide>
-hn::Vec<Wide> AddWidened(Wide wide, D /*d*/, hn::Vec<D> value, hn::Vec<Wide> total) {
-#if HWY_TARGET == HWY_SCALAR
-  return hn::Add(total, hn::PromoteTo(wide, value));
-#else
-  const hn::Half<D> half;
-  total = hn::Add(total, hn::PromoteTo(wide, hn::LowerHalf(half, value)));
-  return hn::Add(total, hn::PromoteTo(wide, hn::UpperHalf(half, value)));
-#endif
-}
-
-/// Chains of additions in f32 are short: after this many vectors they go on in f64.
-inline constexpr std::int64_t kVectorsOfAChain = 32;
-
-/// The sum of a block of f32, in four chains of eight additions each at a time.
-inline double SumOfFloats(const float* x, std::int64_t count) {
-  const hn::ScalableTag<float> d;
-  const hn::ScalableTag<double> wide;
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  auto total = hn::Zero(wide);
-  std::int64_t i = 0;
-  while (i + 4 * lanes <= count) {
-    auto s0 = hn::LoadU(d, x + i);
-    auto s1 = hn::LoadU(d, x + i + lanes);
-    auto s2 = hn::LoadU(d, x + i + 2 * lanes);
-    auto s3 = hn::LoadU(d, x + i + 3 * lanes);
-    const std::int64_t end = std::min(count, i + kVectorsOfAChain * lanes);
-    for (i += 4 * lanes; i + 4 * lanes <= end; i += 4 * lanes) {
-      s0 = hn::Add(s0, hn::LoadU(d, x + i));
-      s1 = hn::Add(s1, hn::LoadU(d, x + i + lanes));
-      s2 = hn::Add(s2, hn::LoadU(d, x + i + 2 * lanes));
-      s3 = hn::Add(s3, hn::LoadU(d, x + i + 3 * lanes));
-    }
-    total = AddWidened(wide, d, hn::Add(hn::Add(s0, s1), hn::Add(s2, s3)), total);
-  }
-  for (; i + lanes <= count; i += lanes) {
-    total = AddWidened(wide, d, hn::LoadU(d, x + i), total);
-  }
-  double sum = hn::GetLane(hn::SumOfLanes(wide, total));
-  for (; i < count; ++i) {
-    sum += static_cast<double>(x[i]);
-  }
-  return sum;
 }
 
 /// The sum of a block of f64 or, exactly, of i32.
@@ -127,9 +81,10 @@ struct FloatSum {
 
   Total Identity() const { return 0.0; }
   Total Combine(Total a, Total b) const { return a + b; }
-  void AddBlock(const Work* x, std::int64_t count, std::int64_t /*first*/, Total& total) const {
+  template <class From>
+  void AddBlock(const typename From::Stored* x, std::int64_t count, std::int64_t /*first*/, Total& total) const {
     if constexpr (std::is_same_v<Work, float>) {
-      total += SumOfFloats(x, count);
+      total += SumOfFloats<From, Itself>(x, count);
     } else {
       total += SumOfWide<double, double>(x, count);
     }

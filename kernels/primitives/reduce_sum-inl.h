@@ -1,0 +1,107 @@
+// Sums of blocks of f32 or 16-bit elements on the host: in f32 for short chains, and on in f64. Included once per
+// Highway target, after foreach_target.
+#if defined(KERNELWIRE_KERNELS_PRIMITIVES_REDUCE_SUM_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef KERNELWIRE_KERNELS_PRIMITIVES_REDUCE_SUM_INL_H_
+#undef KERNELWIRE_KERNELS_PRIMITIVES_REDUCE_SUM_INL_H_
+#else
+#define KERNELWIRE_KERNELS_PRIMITIVES_REDUCE_SUM_INL_H_
+#endif
+
+#include <algorithm>
+#include <cstdint>
+
+#include "hwy/highway.h"
+#include "kernels/primitives/row_elements-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace kernelwire {
+namespace HWY_NAMESPACE {
+
+/// Calls f(f64 tag, half) for the two halves of a vector of f32, widened, or once where a vector has one lane.
+template <class D, class F>
+HWY_INLINE void ForEachWidened(D d, hn::Vec<D> value, const F& f) {
+  const hn::ScalableTag<double> wide;
+#if HWY_TARGET == HWY_SCALAR
+  (void)d;
+  f(wide, hn::PromoteTo(wide, value));
+#else
+  const hn::Half<D> half;
+  f(wide, hn::PromoteTo(wide, hn::LowerHalf(half, value)));
+  f(wide, hn::PromoteTo(wide, hn::UpperHalf(half, value)));
+#endif
+}
+
+// What is added up of each element:
+struct Itself {
+  template <class D>
+  static HWY_INLINE hn::Vec<D> Of(D /*d*/, hn::Vec<D> x) {
+    return x;
+  }
+  template <class D>
+  static HWY_INLINE hn::Vec<D> Add(D /*d*/, hn::Vec<D> x, hn::Vec<D> sum) {
+    return hn::Add(sum, x);
+  }
+};
+struct Squared {
+  template <class D>
+  static HWY_INLINE hn::Vec<D> Of(D /*d*/, hn::Vec<D> x) {
+    return hn::Mul(x, x);
+  }
+  template <class D>
+  static HWY_INLINE hn::Vec<D> Add(D /*d*/, hn::Vec<D> x, hn::Vec<D> sum) {
+    return hn::MulAdd(x, x, sum);
+  }
+};
+
+/// The sum over a block, in four chains of eight additions each at a time, which f64 takes over.
+template <class From, class Term>
+double SumOfFloats(const typename From::Stored* x, std::int64_t count) {
+  constexpr std::int64_t kVectorsOfAChain = 32;  // of the four
+  const hn::ScalableTag<float> d;
+  const hn::ScalableTag<double> wide;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  auto total = hn::Zero(wide);
+  const auto add = [&total](auto /*wide*/, auto half) HWY_ATTR { total = hn::Add(total, half); };
+  std::int64_t i = 0;
+  while (i + 4 * lanes <= count) {
+    auto s0 = Term::Of(d, From::Load(d, x + i));
+    auto s1 = Term::Of(d, From::Load(d, x + i + lanes));
+    auto s2 = Term::Of(d, From::Load(d, x + i + 2 * lanes));
+    auto s3 = Term::Of(d, From::Load(d, x + i + 3 * lanes));
+    const std::int64_t end = std::min(count, i + kVectorsOfAChain * lanes);
+    for (i += 4 * lanes; i + 4 * lanes <= end; i += 4 * lanes) {
+      s0 = Term::Add(d, From::Load(d, x + i), s0);
+      s1 = Term::Add(d, From::Load(d, x + i + lanes), s1);
+      s2 = Term::Add(d, From::Load(d, x + i + 2 * lanes), s2);
+      s3 = Term::Add(d, From::Load(d, x + i + 3 * lanes), s3);
+    }
+    ForEachWidened(d, hn::Add(hn::Add(s0, s1), hn::Add(s2, s3)), add);
+  }
+  for (; i + lanes <= count; i += lanes) {
+    ForEachWidened(d, Term::Of(d, From::Load(d, x + i)), add);
+  }
+  if (i < count) {
+    ForEachWidened(d, Term::Of(d, From::LoadPartial(d, x + i, count - i, 0.0F)), add);
+  }
+  return hn::GetLane(hn::SumOfLanes(wide, total));
+}
+
+/// The same sum of squares, in f64 all the way.
+template <class From>
+double SumOfSquaresInF64(const typename From::Stored* x, std::int64_t count) {
+  const hn::ScalableTag<float> d;
+  const hn::ScalableTag<double> wide;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  auto total = hn::Zero(wide);
+  for (std::int64_t i = 0; i < count; i += lanes) {
+    const auto value = i + lanes <= count ? From::Load(d, x + i) : From::LoadPartial(d, x + i, count - i, 0.0F);
+    ForEachWidened(d, value, [&total](auto /*wide*/, auto half) HWY_ATTR { total = hn::MulAdd(half, half, total); });
+  }
+  return hn::GetLane(hn::SumOfLanes(wide, total));
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace kernelwire
+HWY_AFTER_NAMESPACE();
+
+#endif  // toggling guard
