@@ -6,7 +6,7 @@
 //   static constexpr int kInputs;                  // 1, or 2 whose elements meet in pairs (rows only)
 //   void AddBlock(x, count, first, Total&) const;  // neighbours; element 0 is number `first` of the result
 //   void AddBlock(a, b, count, Total&) const;      // the same for two inputs
-//   using Columns;                                 // TurnedColumns or FoldedColumns, for one input
+//   using Columns;                                 // one of reduce_columns-inl.h, for one input
 //   void Store(job, place, const Total&) const;
 //
 // Elements are added block by block from the beginning of a part, so the order of every sum follows from type, width
@@ -25,67 +25,13 @@
 #include <type_traits>
 #include <utility>
 
+#include "kernels/primitives/reduce_columns-inl.h"
 #include "kernels/primitives/reduce_host.h"
 #include "kernels/primitives/reduce_load-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace kernelwire {
 namespace HWY_NAMESPACE {
-
-/// Rows that columns are walked down before their partial results are folded into the totals.
-inline constexpr std::int64_t kRowsOfAFold = 64;
-
-/// Columns for a reduction that can only add neighbours: a tile of a fold's rows is turned around in a buffer.
-template <class R>
-class TurnedColumns {
- public:
-  TurnedColumns(const R& reduction, std::int64_t columns) : reduction_(reduction), columns_(columns) {}
-
-  /// Row number `row` of the fold.
-  void AddRow(const typename R::Work* x, std::int64_t row) {
-    for (std::int64_t j = 0; j < columns_; ++j) {
-      turned_[j * kRowsOfAFold + row] = x[j];
-    }
-  }
-  /// Ends a fold of `rows` rows whose first is element number `first`.
-  void Fold(std::int64_t first, std::int64_t rows, typename R::Total* totals) {
-    for (std::int64_t j = 0; j < columns_; ++j) {
-      reduction_.AddBlock(turned_ + j * kRowsOfAFold, rows, first, totals[j]);
-    }
-  }
-
- private:
-  const R& reduction_;
-  std::int64_t columns_;
-  HWY_ALIGN typename R::Work turned_[kColumnsOfATile * kRowsOfAFold];
-};
-
-/// Columns side by side, for a reduction with
-///   using Partial;                             // what a fold's elements of one column come to
-///   static Partial Start();
-///   void StepEach(x, count, partials) const;   // element j joins partials[j]
-///   void Join(Partial, Total&) const;
-template <class R>
-class FoldedColumns {
- public:
-  FoldedColumns(const R& reduction, std::int64_t columns) : reduction_(reduction), columns_(columns) {
-    std::fill_n(partials_, columns, R::Start());
-  }
-
-  void AddRow(const typename R::Work* x, std::int64_t /*row*/) { reduction_.StepEach(x, columns_, partials_); }
-
-  void Fold(std::int64_t /*first*/, std::int64_t /*rows*/, typename R::Total* totals) {
-    for (std::int64_t j = 0; j < columns_; ++j) {
-      reduction_.Join(partials_[j], totals[j]);
-      partials_[j] = R::Start();
-    }
-  }
-
- private:
-  const R& reduction_;
-  std::int64_t columns_;
-  HWY_ALIGN typename R::Partial partials_[kColumnsOfATile];
-};
 
 /// Whether R reads 16-bit types itself, by Elements (row_elements-inl.h), without a copy in Work between:
 ///   template <class From> void AddBlock(const typename From::Stored* x, count, first, Total&) const;

@@ -7,9 +7,8 @@
 //   Partial Gather(int64 row, int64 begin, int64 end): of elements [begin, end) of a row of the request;
 //   static Partial Merge(const Partial& first, const Partial& second), in the order of the row;
 //   Statistics Settle(int64 row, const Partial& whole);
-//   void Write(int64 row, const Statistics&, const Partial&, int64 begin, int64 end): the results of these elements,
-//   the
-//     partial result being theirs;
+//   void Write(int64 row, const Statistics&, const Partial&, int64 begin, int64 end): the results of these elements;
+//   the partial result is theirs.
 // An object gathers all parts of a row and writes them, or some of its parts only, or only writes.
 // `begin` is a multiple of PartsOfRow::kMultiple.
 #if defined(KERNELWIRE_KERNELS_PRIMITIVES_ROW_WORK_INL_H_) == defined(HWY_TARGET_TOGGLE)

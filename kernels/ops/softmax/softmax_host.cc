@@ -1,5 +1,5 @@
-// softmax and log_softmax on the host: vectorised along a row, or across neighbouring rows where they are interleaved;
-// threads over rows, and over parts of long ones.
+// softmax and log_softmax on the host: vectorised along a row, or across neighbouring rows where they are interleaved
+// (softmax_interleaved-inl.h); threads over rows, and over parts of long ones.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -18,6 +18,7 @@
 #define HWY_TARGET_INCLUDE "kernels/ops/softmax/softmax_host.cc"
 #include "hwy/foreach_target.h"  // must come before highway.h
 #include "hwy/highway.h"
+#include "kernels/ops/softmax/softmax_interleaved-inl.h"
 #include "kernels/primitives/row_block-inl.h"
 #include "kernels/primitives/row_exp-inl.h"
 #include "kernels/primitives/row_work-inl.h"
@@ -165,77 +166,6 @@ class SoftmaxRow {
   BlockBuffer<Acc> buffer_;
   HWY_ALIGN Acc kept_[std::max(kKeptHere, std::size_t{1})];
 };
-
-/// Interleaved rows: up to kInterleavedRowsOfATile neighbours at a time, whose elements of one index lie side by side.
-/// Every lane is a row of its own, so a row's bits do not depend on its neighbours. Maximum first, whatever `algorithm`
-/// says.
-template <typename Acc, SoftmaxResult kResult>
-class InterleavedSoftmax {
- public:
-  explicit InterleavedSoftmax(const SoftmaxParams& params) : params_(params) {}
-
-  /// Rows [first, first + count) of the piece at x. Requires: count <= kInterleavedRowsOfATile.
-  void Run(const void* x, void* y, std::int64_t first, std::int64_t count) {
-    constexpr std::int64_t kFold = 64;  // partial sums run this long in the accumulation type, and on in f64
-    std::fill_n(maximum_, count, -std::numeric_limits<Acc>::infinity());
-    std::fill_n(sum_, count, 0.0);
-    for (std::int64_t i = 0; i < params_.width; ++i) {
-      MaximumEach(Load(x, i * params_.inner + first, count), count, maximum_);
-    }
-    for (std::int64_t start = 0; start < params_.width; start += kFold) {
-      std::fill_n(last_, count, Acc{0});
-      const std::int64_t end = std::min(start + kFold, params_.width);
-      for (std::int64_t i = start; i < end; ++i) {
-        AddExpEach(Load(x, i * params_.inner + first, count), count, maximum_, last_);
-      }
-      for (std::int64_t j = 0; j < count; ++j) {
-        sum_[j] += static_cast<double>(last_[j]);
-      }
-    }
-    for (std::int64_t j = 0; j < count; ++j) {
-      last_[j] = static_cast<Acc>(kResult == SoftmaxResult::kLogarithms ? std::log(sum_[j]) : 1.0 / sum_[j]);
-    }
-    for (std::int64_t i = 0; i < params_.width; ++i) {
-      Write(At(params_.x_type, x, i * params_.inner + first), count, At(params_.y_type, y, i * params_.inner + first));
-    }
-  }
-
- private:
-  const Acc* Load(const void* x, std::int64_t first, std::int64_t count) {
-    return LoadBlock(params_.x_type, At(params_.x_type, x, first), count, buffer_);
-  }
-
-  void Write(const void* x, std::int64_t count, void* y) {
-    if constexpr (kResult == SoftmaxResult::kLogarithms) {
-      MapBlock(params_.x_type, x, count, MinusTwoEach<Acc>{maximum_, last_}, params_.y_type, y, buffer_);
-    } else {
-      MapBlock(params_.x_type, x, count, ScaledExpEach<Acc>{maximum_, last_}, params_.y_type, y, buffer_);
-    }
-  }
-
-  const SoftmaxParams& params_;
-  HWY_ALIGN Acc buffer_[kInterleavedRowsOfATile];
-  HWY_ALIGN Acc maximum_[kInterleavedRowsOfATile];
-  HWY_ALIGN Acc last_[kInterleavedRowsOfATile];  // partial sums; in the end factors, or logarithms of sums
-  HWY_ALIGN double sum_[kInterleavedRowsOfATile];
-};
-
-/// Tiles [begin, end) of the launch, numbered piece by piece.
-template <typename Acc, SoftmaxResult kResult>
-void InterleavedTiles(const Launch& launch, std::int64_t begin, std::int64_t end) {
-  const auto params = launch.plan->Params<SoftmaxParams>();
-  InterleavedSoftmax<Acc, kResult> softmax(params);
-  const std::int64_t tiles = (params.inner + kInterleavedRowsOfATile - 1) / kInterleavedRowsOfATile;
-  for (std::int64_t tile = begin; tile < end; ++tile) {
-    const std::int64_t piece = tile / tiles;
-    const Segment& segment = launch.segments[FindSegment(launch.segments, launch.segment_count, piece)];
-    const std::int64_t index = piece - segment.first_row;
-    const std::int64_t first = (tile % tiles) * kInterleavedRowsOfATile;
-    softmax.Run(At(params.x_type, segment.inputs[0], index * segment.extents[kRowStrideX]),
-                At(params.y_type, segment.outputs[0], index * segment.extents[kRowStrideY]), first,
-                std::min(params.inner - first, kInterleavedRowsOfATile));
-  }
-}
 
 template <typename Acc>
 RowFunctions ContiguousOf(SoftmaxResult result) {
