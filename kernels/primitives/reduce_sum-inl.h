@@ -19,10 +19,9 @@ namespace HWY_NAMESPACE {
 
 /// Calls f(f64 tag, half) for the two halves of a vector of f32, widened, or once where a vector has one lane.
 template <class D, class F>
-HWY_INLINE void ForEachWidened(D d, hn::Vec<D> value, const F& f) {
+HWY_INLINE void ForEachWidened(D /*d*/, hn::Vec<D> value, const F& f) {
   const hn::ScalableTag<double> wide;
 #if HWY_TARGET == HWY_SCALAR
-  (void)d;
   f(wide, hn::PromoteTo(wide, value));
 #else
   const hn::Half<D> half;
