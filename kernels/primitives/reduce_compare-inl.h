@@ -81,7 +81,7 @@ auto LargestOfBlock(const typename From::Stored* x, std::int64_t count) {
   auto m2 = m0;
   auto m3 = m0;
   auto nan = hn::Lt(m0, m0);  // nowhere
-  const auto join = [&nan, d](auto value, auto& largest) HWY_ATTR {
+  const auto join = [&](auto value, auto& largest) HWY_ATTR {
     largest = hn::Max(Turn<kSmallest>(d, value), largest);  // may drop a NaN, which `nan` knows
     if constexpr (std::is_floating_point_v<Work>) {
       nan = hn::Or(nan, hn::IsNaN(value));
