@@ -72,21 +72,57 @@ class LaunchConfig {
   cudaLaunchConfig_t config_{};
 };
 
-/// Says to CUDA that `kernel` means to use more than any kernel may: much shared memory, large clusters.
+/// The most shared memory that a block of the current device may have, by consent. One answer serves all, as above.
+inline std::size_t MostSharedBytes() {
+  static const int bytes = [] {
+    int device = 0;
+    int most = 0;
+    const bool known = cudaGetDevice(&device) == cudaSuccess &&
+                       cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) == cudaSuccess;
+    return known ? most : 0;
+  }();
+  return static_cast<std::size_t>(bytes);
+}
+
+/// Says to CUDA that `kernel` may use more than kernels usually may on the current device: all shared memory there is,
+/// and large clusters. Not as much as one launch needs: another thread's would take that back.
+inline cudaError_t ConsentToMost(const void* kernel) {
+  cudaFuncAttributes attributes{};
+  cudaError_t error = cudaFuncGetAttributes(&attributes, kernel);
+  if (error == cudaSuccess) {
+    const std::size_t dynamic_bytes = MostSharedBytes() - attributes.sharedSizeBytes;
+    error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(dynamic_bytes));
+  }
+  if (error == cudaSuccess && DeviceHasClusters()) {
+    error = cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
+  }
+  return error;
+}
+
+/// Consents to what a launch of this shape needs. The thread remembers for which kernels it has: a call of CUDA takes as
+/// long as a launch.
 template <typename... Parameters>
 cudaError_t ConsentTo(void (*kernel)(Parameters...), const LaunchShape& shape) {
   constexpr std::size_t kSharedBytesWithoutConsent = 48 * 1024;
   constexpr unsigned kClusterBlocksWithoutConsent = 8;
-  if (shape.shared_bytes > kSharedBytesWithoutConsent) {
-    const cudaError_t error =
-        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shape.shared_bytes));
-    if (error != cudaSuccess) {
-      return error;
-    }
+  constexpr std::size_t kRemembered = 256;  // kernels; those that share a place take turns in it
+  struct Consent {
+    const void* kernel;
+    int device;
+  };
+  thread_local Consent consents[kRemembered] = {};
+  if (shape.shared_bytes <= kSharedBytesWithoutConsent && shape.cluster_blocks <= kClusterBlocksWithoutConsent) {
+    return cudaSuccess;
   }
-  return shape.cluster_blocks > kClusterBlocksWithoutConsent
-             ? cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1)
-             : cudaSuccess;
+  const void* const address = reinterpret_cast<const void*>(kernel);
+  Consent& last = consents[reinterpret_cast<std::uintptr_t>(address) / 16 % kRemembered];
+  int device = 0;
+  cudaError_t error = cudaGetDevice(&device);
+  if (error == cudaSuccess && (last.kernel != address || last.device != device)) {
+    error = ConsentToMost(address);
+    last = {error == cudaSuccess ? address : nullptr, device};
+  }
+  return error;
 }
 
 /// Enqueues `kernel`, which begins with AwaitEarlierWork, on `stream` and returns at once. A launch of no blocks
