@@ -39,9 +39,10 @@ inline constexpr std::int32_t kNoLimit = 0x7fffffff;
 
 /// One image of a launch.
 struct BoxImage {
-  const Segment* segment;
+  Segment segment;       // a copy, of which registers hold what is used: never behind an address
   std::int64_t index;    // within the request
   std::int64_t slots;    // boxes that may be candidates
+  std::int64_t real;     // boxes that there are; where candidates are collected, not used
   std::int64_t columns;  // of the outputs
   Workspace space;
   std::int32_t* kept_of_class;  // cleared counters by class or, with groups, by group; null without a limit of these
@@ -59,7 +60,7 @@ template <typename P>
 __device__ inline BoxImage FindImage(const BoxArguments<typename P::Params>& arguments) {
   const std::int64_t row = blockIdx.x / arguments.blocks_per_image;
   const SegmentTable& table = arguments.table;
-  const Segment& segment = table.count == 1 ? table.only : table.many[FindSegment(table.many, table.count, row)];
+  const Segment segment = table.PickOf(row, [](const Segment& found) { return found; });
   return P::Find(arguments.params, segment, row);
 }
 

@@ -5,6 +5,7 @@
 #include <math_constants.h>
 
 #include <cstdint>
+#include <cstring>
 
 #include "kernels/ops/detection_postprocess/detection_postprocess.h"
 #include "kernels/ops/detection_postprocess/detection_postprocess_kernel.cuh"
@@ -13,40 +14,74 @@
 
 namespace kernelwire::detection {
 
-// Collecting: a block takes kCollectBoxes boxes at a time, kSoftmaxLanes threads a box and two boxes a thread. Each of
-// these looks at every kSoftmaxLanes-th class, so that the partial sums of softmax are those of the definition. Where
-// the scores of a box lie together its threads are neighbours; where the boxes lie together, the threads of one class
-// are.
+// Collecting: a block takes Chunk::kBoxesOfBlock boxes at a time, kSoftmaxLanes threads a box. Each of these looks at
+// every kSoftmaxLanes-th class, so that the partial sums of softmax are those of the definition. Where the scores of a
+// box lie together its threads are neighbours; where the boxes lie together, the threads of one class are.
 inline constexpr int kCollectThreads = 256;
 inline constexpr int kPlaces = kCollectThreads / kSoftmaxLanes;
-inline constexpr int kBoxesOfThread = 2;
-inline constexpr int kCollectBoxes = kPlaces * kBoxesOfThread;
-inline constexpr int kClassesAtOnce = 10;  // of a box in a thread: loads that are under way together
+inline constexpr int kLoads = 2;           // of a thread for a class: loads of so many
+inline constexpr int kClassesAtOnce = 10;  // classes are under way together
 
-struct CollectShared {
-  float best[kSoftmaxLanes][kCollectBoxes];
-  std::int32_t class_of[kSoftmaxLanes][kCollectBoxes];
-  float largest[kSoftmaxLanes][kCollectBoxes];
-  float sums[kSoftmaxLanes][kCollectBoxes];
+/// How a block's boxes fall to its threads, of which each load brings scores of `kAbreast` boxes.
+template <int kAbreast>
+struct Chunk {
+  static constexpr int kBoxesOfThread = kLoads * kAbreast;
+  static constexpr int kBoxesOfBlock = kPlaces * kBoxesOfThread;
+
+  /// Which box of the block's is number `turn` of the thread at `place`.
+  __device__ static int PlaceOf(int place, int turn) {
+    return (turn / kAbreast * kPlaces + place) * kAbreast + turn % kAbreast;
+  }
+
+  float best[kSoftmaxLanes][kBoxesOfBlock];
+  std::int32_t class_of[kSoftmaxLanes][kBoxesOfBlock];
+  float largest[kSoftmaxLanes][kBoxesOfBlock];
+  float sums[kSoftmaxLanes][kBoxesOfBlock];
 };
 
-/// The scores of the boxes of one image, of element type T.
+/// What one load brings: the scores of `kAbreast` boxes for a class. Taken apart only when they are looked at, so that
+/// nothing waits for them before.
+template <typename T, int kAbreast>
+struct LoadedScores {
+  static_assert(kAbreast == 1);
+  T score;
+  __device__ static LoadedScores Nan() { return {T(CUDART_NAN_F)}; }
+  __device__ float Of(int /*turn*/) const { return box::ToFloat(score); }
+};
+
 template <typename T>
+struct LoadedScores<T, 2> {
+  static_assert(sizeof(T) == 2);
+  std::uint32_t word;  // one number, so that it is one load
+  __device__ static LoadedScores Nan() { return {0x7fff7fffu}; }
+  __device__ float Of(int turn) const {
+    const auto bits = static_cast<std::uint16_t>(turn % 2 == 0 ? word : word >> 16);
+    T score;
+    memcpy(&score, &bits, sizeof(score));
+    return box::ToFloat(score);
+  }
+};
+
+/// The scores of the boxes of one image, of element type T. `kAbreast` is 2 for 16-bit scores of which those of boxes
+/// 2 i and 2 i + 1 for a class lie in one word.
+template <typename T, int kAbreast>
 class Collector {
  public:
-  __device__ Collector(const Params& params, const box::BoxImage& image, CollectShared& shared)
+  using Shared = Chunk<kAbreast>;
+
+  __device__ Collector(const Params& params, const box::BoxImage& image, Shared& shared)
       : params_(params),
         image_(image),
         shared_(shared),
-        places_(PlacesOfScores(params, *image.segment, image.index)),
+        places_(PlacesOfScores(params, image.segment, image.index)),
         scores_(static_cast<const T*>(places_.data)),
         lane_(static_cast<int>(params.layout == Layout::kYolov8 ? threadIdx.x / kPlaces : threadIdx.x % kSoftmaxLanes)),
         place_(
             static_cast<int>(params.layout == Layout::kYolov8 ? threadIdx.x % kPlaces : threadIdx.x / kSoftmaxLanes)),
         real_(RealBoxes()) {}
 
-  /// Goes over the boxes [first_box, first_box + kCollectBoxes), whose first scores Prefetch has asked for, and asks
-  /// for those from `next_box` on before it adds candidates: memory has something to do meanwhile. Called by all
+  /// Goes over the boxes [first_box, first_box + Shared::kBoxesOfBlock), whose first scores Prefetch has asked for, and
+  /// asks for those from `next_box` on before it adds candidates: memory has something to do meanwhile. Called by all
   /// threads of the block.
   __device__ void Run(std::int64_t first_box, std::int64_t next_box) {
     first_box_ = first_box;
@@ -70,16 +105,20 @@ class Collector {
   __device__ void Prefetch(std::int64_t first_box) {
     if (!params_.multi_label || params_.activation == Activation::kSoftmax) {
 #pragma unroll
-      for (int turn = 0; turn < kBoxesOfThread; ++turn) {
-        Load(first_box + PlaceOf(turn), lane_, raw_[turn]);
+      for (int load = 0; load < kLoads; ++load) {
+        Load(first_box + PlaceOf(load * kAbreast), lane_, raw_[load]);
       }
     }
   }
 
  private:
+  static constexpr int kBoxesOfThread = Shared::kBoxesOfThread;
+
+  using Scores = LoadedScores<T, kAbreast>;
+
   __device__ std::int64_t RealBoxes() const {
-    const auto* const counts = static_cast<const std::int32_t*>(image_.segment->inputs[kCounts]);
-    const std::int64_t boxes = image_.segment->extents[kBoxesPerImage];
+    const auto* const counts = static_cast<const std::int32_t*>(image_.segment.inputs[kCounts]);
+    const std::int64_t boxes = image_.segment.extents[kBoxesPerImage];
     return counts == nullptr ? boxes : min(max(std::int64_t{counts[image_.index]}, std::int64_t{0}), boxes);
   }
 
@@ -88,7 +127,7 @@ class Collector {
   }
 
   /// Of this thread's boxes.
-  __device__ int PlaceOf(int turn) const { return place_ + turn * kPlaces; }
+  __device__ int PlaceOf(int turn) const { return Shared::PlaceOf(place_, turn); }
   __device__ bool IsReal(int place) const { return first_box_ + place < real_; }
 
   /// Each thread's best of its classes, and the largest of all of them. Comparisons drop NaN.
@@ -114,15 +153,15 @@ class Collector {
     }
     for (int first = lane_; first < params_.classes; first += kClassesAtOnce * kSoftmaxLanes) {
 #pragma unroll
-      for (int turn = 0; turn < kBoxesOfThread && first != lane_; ++turn) {
-        Load(first_box_ + PlaceOf(turn), first, raw_[turn]);
+      for (int load = 0; load < kLoads && first != lane_; ++load) {
+        Load(first_box_ + PlaceOf(load * kAbreast), first, raw_[load]);
       }
 #pragma unroll
       for (int turn = 0; turn < kBoxesOfThread; ++turn) {
 #pragma unroll
         for (int k = 0; k < kClassesAtOnce; ++k) {
           const int c = first + k * kSoftmaxLanes;
-          const float value = box::ToFloat(raw_[turn][k]);
+          const float value = raw_[turn / kAbreast][k].Of(turn % kAbreast);
           if (value > best[turn] && (kAll || IsAllowed(params_, c))) {
             best[turn] = value;
             class_of[turn] = c;
@@ -142,14 +181,14 @@ class Collector {
     }
   }
 
-  /// This thread's classes of a box from `first` on; NaN where there are no more.
-  __device__ void Load(std::int64_t box_index, int first, T (&raw)[kClassesAtOnce]) const {
+  /// This thread's classes of the boxes of a load from `first` on; NaN where there are no more.
+  __device__ void Load(std::int64_t box_index, int first, Scores (&raw)[kClassesAtOnce]) const {
     const T* from = scores_ + places_.first + box_index * places_.box_step + first * places_.class_step;
     const std::int64_t step = kSoftmaxLanes * places_.class_step;
     const int classes = box_index < real_ ? params_.classes - first : 0;
 #pragma unroll
     for (int k = 0; k < kClassesAtOnce; ++k, from += step) {
-      raw[k] = k * kSoftmaxLanes < classes ? *from : T(CUDART_NAN_F);
+      raw[k] = k * kSoftmaxLanes < classes ? *reinterpret_cast<const Scores*>(from) : Scores::Nan();
     }
   }
 
@@ -233,7 +272,7 @@ class Collector {
 
   /// The first warps, a box a lane, pick the best of what the threads of each box found: the lowest class of the best.
   __device__ void AddBest() {
-    if (threadIdx.x >= kCollectBoxes) {
+    if (threadIdx.x >= Shared::kBoxesOfBlock) {
       return;
     }
     const int place = static_cast<int>(threadIdx.x);
@@ -248,7 +287,7 @@ class Collector {
       }
     }
     float score = 0.0f;
-    bool passes = class_of >= 0 && !CannotPass(best);
+    bool passes = class_of >= 0 && IsReal(place) && !CannotPass(best);  // a load may reach beyond what is real
     if (passes) {
       score = ScoreOf(place, best);
       passes = score > params_.score_threshold;
@@ -279,26 +318,27 @@ class Collector {
 
   const Params& params_;
   const box::BoxImage& image_;
-  CollectShared& shared_;
+  Shared& shared_;
   const ScorePlaces places_;
   const T* const scores_;
   const int lane_;   // which classes
-  const int place_;  // which box of the block's, and others kPlaces behind it
+  const int place_;  // which boxes of the block's: see Chunk::PlaceOf
   const std::int64_t real_;
   std::int64_t first_box_ = 0;
-  T raw_[kBoxesOfThread][kClassesAtOnce];
+  Scores raw_[kLoads][kClassesAtOnce];
 };
 
-template <typename T>
+template <typename T, int kAbreast>
 __global__ void __launch_bounds__(kCollectThreads, 2) CollectKernel(const __grid_constant__ Arguments arguments) {
   AwaitEarlierWork();
-  __shared__ CollectShared shared;
+  constexpr int kBoxesOfBlock = Chunk<kAbreast>::kBoxesOfBlock;
+  __shared__ Chunk<kAbreast> shared;
   const box::BoxImage image = box::FindImage<Policy>(arguments);
-  Collector<T> collector(arguments.params, image, shared);
-  const std::int64_t step = arguments.blocks_per_image * kCollectBoxes;
-  collector.Prefetch(blockIdx.x % arguments.blocks_per_image * kCollectBoxes);
-  box::ForEachTile(arguments, image.segment->extents[kBoxesPerImage], kCollectBoxes,
-                   [&](std::int64_t tile) { collector.Run(tile * kCollectBoxes, tile * kCollectBoxes + step); });
+  Collector<T, kAbreast> collector(arguments.params, image, shared);
+  const std::int64_t step = arguments.blocks_per_image * kBoxesOfBlock;
+  collector.Prefetch(blockIdx.x % arguments.blocks_per_image * kBoxesOfBlock);
+  box::ForEachTile(arguments, image.segment.extents[kBoxesPerImage], kBoxesOfBlock,
+                   [&](std::int64_t tile) { collector.Run(tile * kBoxesOfBlock, tile * kBoxesOfBlock + step); });
 }
 
 }  // namespace kernelwire::detection

@@ -37,9 +37,10 @@ struct Policy {
 
   __device__ static box::BoxImage Find(const Params& params, const Segment& segment, std::int64_t row) {
     box::BoxImage image;
-    image.segment = &segment;
+    image.segment = segment;
     image.index = row - segment.first_row;
     image.slots = SlotsOfImage(segment.extents[kBoxesPerImage], params);
+    image.real = image.slots;
     image.columns = params.max_output;
     std::uint8_t* const base = Base(image);
     image.space = {base, box::Workspace::Padded(image.slots), sizeof(Box)};
@@ -72,7 +73,7 @@ struct Policy {
                                std::uint64_t key) {
     const auto id = static_cast<std::uint32_t>(key);
     bool has_nan = false;
-    const Box corners = ToImage(*image.segment, Decode(params, image, id, &has_nan));
+    const Box corners = ToImage(image.segment, Decode(params, image, id, &has_nan));
     Put(image, column, corners, box::ScoreOfKey(static_cast<std::uint32_t>(key >> 32)),
         static_cast<std::int32_t>(ClassOf(params, image, id)), IndexOf(params, id));
   }
@@ -80,7 +81,7 @@ struct Policy {
     Put(image, column, {0.0f, 0.0f, 0.0f, 0.0f}, 0.0f, -1, -1);
   }
   __device__ static void WriteCount(const Params& /*params*/, const box::BoxImage& image, std::int32_t kept) {
-    if (auto* const counts = static_cast<std::int32_t*>(image.segment->outputs[kNumDetections])) {
+    if (auto* const counts = static_cast<std::int32_t*>(image.segment.outputs[kNumDetections])) {
       counts[image.index] = kept;
     }
   }
@@ -92,20 +93,20 @@ struct Policy {
 
  private:
   __device__ static std::uint8_t* Base(const box::BoxImage& image) {
-    return static_cast<std::uint8_t*>(image.segment->workspace) + image.index * image.segment->extents[kWorkspaceBytes];
+    return static_cast<std::uint8_t*>(image.segment.workspace) + image.index * image.segment.extents[kWorkspaceBytes];
   }
 
   __device__ static Box Decode(const Params& params, const box::BoxImage& image, std::uint32_t id, bool* has_nan) {
     const std::int64_t index = IndexOf(params, id);
     const int class_id = params.boxes_of_classes ? static_cast<int>(ClassOf(params, image, id)) : 0;
-    const BoxPlaces places = PlacesOfBox(params, *image.segment, image.index, index, class_id);
+    const BoxPlaces places = PlacesOfBox(params, image.segment, image.index, index, class_id);
     const bool has_anchor = params.anchors != DataType::kInvalid;
     float numbers[4];
     float anchor[4] = {};
     for (int k = 0; k < 4; ++k) {
       numbers[k] = box::LoadFloat(params.boxes, places.data, places.first + k * places.step);
       if (has_anchor) {
-        anchor[k] = box::LoadFloat(params.anchors, image.segment->inputs[kAnchors], 4 * index + k);
+        anchor[k] = box::LoadFloat(params.anchors, image.segment.inputs[kAnchors], 4 * index + k);
       }
       *has_nan = *has_nan || numbers[k] != numbers[k] || anchor[k] != anchor[k];
     }
@@ -115,7 +116,7 @@ struct Policy {
   __device__ static void Put(const box::BoxImage& image, std::int64_t column, const Box& corners, float score,
                              std::int32_t class_id, std::int64_t index) {
     const std::int64_t place = image.index * image.columns + column;
-    void* const* const outputs = image.segment->outputs;
+    void* const* const outputs = image.segment.outputs;
     if (outputs[kDetectedBoxes] != nullptr) {
       static_cast<Box*>(outputs[kDetectedBoxes])[place] = corners;
     }

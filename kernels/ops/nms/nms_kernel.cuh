@@ -46,38 +46,40 @@ struct Policy {
 
   __device__ static box::BoxImage Find(const Params& /*params*/, const Segment& segment, std::int64_t row) {
     box::BoxImage image;
-    image.segment = &segment;
+    image.segment = segment;
     image.index = row - segment.first_row;
     image.slots = segment.extents[kBoxesPerImage];
     image.columns = segment.extents[kColumns];
     image.space = {static_cast<std::uint8_t*>(segment.workspace) + image.index * segment.extents[kWorkspaceBytes],
                    box::Workspace::Padded(image.slots), sizeof(Box)};
     image.kept_of_class = nullptr;
+    const auto* const counts = static_cast<const std::int32_t*>(segment.inputs[kCounts]);
+    image.real = counts == nullptr ? image.slots : std::int64_t{__ldg(counts + image.index)};
     return image;
   }
 
   __device__ static std::uint64_t KeyOf(const Params& params, const box::BoxImage& image, std::int64_t slot) {
-    const auto* const counts = static_cast<const std::int32_t*>(image.segment->inputs[kCounts]);
-    if (counts != nullptr && slot >= counts[image.index]) {
+    if (slot >= image.real) {
       return box::kNoKey;
     }
-    const float score = box::LoadFloat(params.scores, image.segment->inputs[kScores], image.index * image.slots + slot);
+    const float score = box::LoadFloat(params.scores, image.segment.inputs[kScores], image.index * image.slots + slot);
     const bool takes_part = params.has_score_threshold ? score > params.score_threshold : score == score;
     return takes_part ? std::uint64_t{box::DescendingKey(score)} << 32 | static_cast<std::uint32_t>(slot) : box::kNoKey;
   }
 
   __device__ static std::uint32_t GroupOf(const Params& params, const box::BoxImage& image, std::uint32_t id) {
-    const void* const classes = image.segment->inputs[kClasses];
+    const void* const classes = image.segment.inputs[kClasses];
     const std::int64_t i = image.index * image.slots + id;
-    return params.classes == DataType::kInt64 ? static_cast<std::uint32_t>(static_cast<const std::int64_t*>(classes)[i])
-                                              : static_cast<const std::uint32_t*>(classes)[i];
+    return params.classes == DataType::kInt64
+               ? static_cast<std::uint32_t>(__ldg(static_cast<const std::int64_t*>(classes) + i))
+               : __ldg(static_cast<const std::uint32_t*>(classes) + i);
   }
   __device__ static std::uint32_t ClassOf(const Params& params, const box::BoxImage& image, std::uint32_t id) {
     return GroupOf(params, image, id);
   }
   __device__ static Box BoxOf(const Params& params, const box::BoxImage& image, std::uint32_t id) {
     Box box;
-    LoadBox(params, image.segment->inputs[kBoxes], image.index * image.slots + id, &box);
+    LoadBox(params, image.segment.inputs[kBoxes], image.index * image.slots + id, &box);
     return box;
   }
 
@@ -89,7 +91,7 @@ struct Policy {
     Put(image, column, kNoIndex, kNoScore);
   }
   __device__ static void WriteCount(const Params& /*params*/, const box::BoxImage& image, std::int32_t kept) {
-    if (auto* const counts = static_cast<std::int32_t*>(image.segment->outputs[kCount])) {
+    if (auto* const counts = static_cast<std::int32_t*>(image.segment.outputs[kCount])) {
       counts[image.index] = kept;
     }
   }
@@ -97,10 +99,10 @@ struct Policy {
  private:
   __device__ static void Put(const box::BoxImage& image, std::int64_t column, std::int64_t index, float score) {
     const std::int64_t place = image.index * image.columns + column;
-    if (auto* const indices = static_cast<std::int64_t*>(image.segment->outputs[kIndices])) {
+    if (auto* const indices = static_cast<std::int64_t*>(image.segment.outputs[kIndices])) {
       indices[place] = index;
     }
-    if (auto* const scores = static_cast<float*>(image.segment->outputs[kKeptScores])) {
+    if (auto* const scores = static_cast<float*>(image.segment.outputs[kKeptScores])) {
       scores[place] = score;
     }
   }
