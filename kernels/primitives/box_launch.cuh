@@ -7,9 +7,12 @@
 
 #include "kernels/core/launch.h"
 #include "kernels/device/launch.cuh"
+#include "kernels/primitives/box_bucket.cuh"
 #include "kernels/primitives/box_output.cuh"
 #include "kernels/primitives/box_rounds.cuh"
+#include "kernels/primitives/box_small.cuh"
 #include "kernels/primitives/box_suppress.cuh"
+#include "kernels/primitives/cluster_exchange.cuh"
 
 namespace kernelwire::box {
 
@@ -29,16 +32,11 @@ class BoxLauncher {
   void Add(void (*kernel)(BoxArguments<typename P::Params>, Parameters...), unsigned threads, std::size_t shared_bytes,
            std::int64_t items, Values... values) {
     constexpr std::int64_t kEnoughBlocks = 4096;
-    if (error_ != cudaSuccess) {
-      return;
-    }
-    arguments_.blocks_per_image =
-        std::clamp<std::int64_t>(items, 1, std::max<std::int64_t>(1, kEnoughBlocks / images_));
     LaunchShape shape;
-    shape.blocks = images_ * arguments_.blocks_per_image;
     shape.threads = threads;
     shape.shared_bytes = shared_bytes;
-    error_ = LaunchKernel(kernel, shape, stream_, arguments_, values...);
+    Enqueue(kernel, std::clamp<std::int64_t>(items, 1, std::max<std::int64_t>(1, kEnoughBlocks / images_)), shape,
+            values...);
   }
 
   /// Ranks, suppresses and writes images of which the largest has `slots` slots; `some_small` says whether there may be
@@ -46,6 +44,12 @@ class BoxLauncher {
   void AddSuppression(std::int64_t slots, bool some_small) {
     const SuppressionRules rules = P::Rules(arguments_.params);
     const bool some_large = slots > P::kSmall;
+    if constexpr (!P::kCollects) {
+      if (!some_large && rules.per_class == kNoLimit && DeviceHasClusters()) {
+        AddSmallImages(slots);
+        return;
+      }
+    }
     AddRanking(slots);
     if (MayChain<P>(rules) && (some_large || rules.per_class != kNoLimit)) {
       Add(&SuppressKernel<P>, kSuppressThreads, sizeof(SuppressShared<typename P::Box>), Pieces(slots, kTile));
@@ -61,6 +65,9 @@ class BoxLauncher {
   void AddRanking(std::int64_t slots) {
     const SuppressionRules rules = P::Rules(arguments_.params);
     const bool groups_follow = MayChain<P>(rules) && rules.has_groups && slots > P::kSmall;
+    if (groups_follow ? rules.top_k >= slots && AddBuckets<true>(slots) : AddBuckets<false>(slots)) {
+      return;
+    }
     AddSort(&SortByScoreKernel<P>, slots, RankPieces(slots), false);
     if (groups_follow) {
       AddSort(&SortByGroupKernel<P>, slots, Pieces(slots, kSortTile), true);
@@ -72,6 +79,50 @@ class BoxLauncher {
   cudaError_t error() const { return error_; }
 
  private:
+  template <typename... Parameters, typename... Values>
+  void Enqueue(void (*kernel)(BoxArguments<typename P::Params>, Parameters...), std::int64_t blocks_per_image,
+               LaunchShape shape, Values... values) {
+    if (error_ == cudaSuccess) {
+      arguments_.blocks_per_image = blocks_per_image;
+      shape.blocks = images_ * blocks_per_image;
+      error_ = LaunchKernel(kernel, shape, stream_, arguments_, values...);
+    }
+  }
+
+  /// All there is to do for small images: blocks of a cluster have 64 boxes each at least, and clusters are as large as
+  /// may be as long as a large GPU runs all blocks at a time.
+  void AddSmallImages(std::int64_t slots) {
+    constexpr std::int64_t kBlocks = 132;
+    constexpr std::int64_t kBoxes = 64;
+    unsigned blocks = static_cast<unsigned>(kMaxClusterBlocks);
+    while (blocks > 1 && (images_ * blocks > kBlocks || Pieces(slots, kBoxes) <= blocks / 2)) {
+      blocks /= 2;
+    }
+    LaunchShape shape;
+    shape.threads = kRoundThreads;
+    shape.shared_bytes = sizeof(SmallShared<typename P::Box>);
+    shape.cluster_blocks = blocks;
+    Enqueue(&SmallImagesKernel<P>, blocks, shape);
+  }
+
+  /// Ranks by buckets, and says so, if these have the memory.
+  template <bool kGrouped>
+  bool AddBuckets(std::int64_t slots) {
+    if constexpr (P::kCollects && kGrouped) {
+      return false;
+    } else {
+      constexpr std::int64_t kBlocks = 132;
+      constexpr std::int64_t kBoxes = 64;  // of a block, at least
+      const std::size_t bytes = BucketArrays::Bytes(slots, kGrouped);
+      if (slots > kBucketedSlots || bytes > MostSharedBytes()) {
+        return false;
+      }
+      Add(&BucketRankKernel<P, kGrouped>, kBucketThreads, bytes,
+          std::min(Pieces(slots, kBoxes), std::max<std::int64_t>(1, kBlocks / images_)));
+      return true;
+    }
+  }
+
   /// Pieces into which the work of a round is cut: a pair of words of a window a warp, and few enough boxes to filter
   /// that all threads of a block share them; as long as about one block a multiprocessor of a large GPU runs.
   std::int64_t RoundPieces(std::int64_t slots) const {

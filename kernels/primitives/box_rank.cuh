@@ -1,6 +1,8 @@
 // The first half of suppression on the device: the boxes of each image by score and, where there are groups (classes),
 // by group and rank. Every kernel goes over all images of all requests of a launch:
 //
+//   BucketRank    all that the others do, of images up to kBucketedSlots (box_bucket.cuh); or
+//
 //   SortByScore   tiles of keys (score downwards, box), sorted; the counters of the image cleared
 //   MergeRuns     runs merged, kFanIn at a time; the last pass counts the candidates
 //   SortByGroup   for chains of groups: tiles of keys (group, rank), sorted

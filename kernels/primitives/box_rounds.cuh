@@ -158,7 +158,8 @@ class Rounds {
     int fresh = CountKept(window);
     const int before = round == 0 ? 0 : header_.kept;
     if (rules_.has_groups && rules_.per_group < most_) {
-      DropBeyondLimit();
+      DropBeyondLimit(window, rules_.per_group, image_.kept_of_class,
+                      [&](int i) { return GroupAt(window.positions[i]); });
       fresh = CountKept(window);
     }
 #pragma unroll
@@ -196,47 +197,6 @@ class Rounds {
         P::Write(params_, image_, column, ranked_[window.positions[i]]);
       }
     }
-  }
-
-  /// Drops boxes of groups that keep no more: greedy order makes them their groups' last, so they have suppressed
-  /// nobody that counts.
-  __device__ void DropBeyondLimit() {
-    WindowShared& window = shared_.window;
-    for (int i = static_cast<int>(threadIdx.x); i < window.size; i += kRoundThreads) {
-      if (IsKept(window, i)) {
-        window.kept_groups[KeptAhead(window, i)] = GroupAt(window.positions[i]);
-      }
-    }
-    __syncthreads();
-    bool stays[kWindow / kRoundThreads];
-    for (int k = 0; k < kWindow / kRoundThreads; ++k) {
-      const int i = static_cast<int>(threadIdx.x) + k * kRoundThreads;
-      stays[k] = i < window.size && IsKept(window, i) && CountOfGroup(i) < rules_.per_group;
-    }
-    __syncthreads();
-    for (int k = 0; k < kWindow / kRoundThreads; ++k) {
-      const int i = static_cast<int>(threadIdx.x) + k * kRoundThreads;
-      const unsigned kept = __ballot_sync(kAllLanes, stays[k]);
-      if (i % 32 == 0) {
-        window.kept[i / 32] = kept;
-      }
-      if (stays[k] && image_.kept_of_class != nullptr) {
-        atomicAdd(&image_.kept_of_class[GroupAt(window.positions[i])], 1);
-      }
-    }
-    __syncthreads();
-  }
-
-  /// How many boxes of box i's group were kept before it.
-  __device__ int CountOfGroup(int i) const {
-    const WindowShared& window = shared_.window;
-    const std::int32_t group = GroupAt(window.positions[i]);
-    const int ahead = KeptAhead(window, i);
-    int count = image_.kept_of_class != nullptr ? image_.kept_of_class[group] : 0;
-    for (int k = 0; k < ahead; ++k) {
-      count += window.kept_groups[k] == group ? 1 : 0;
-    }
-    return count;
   }
 
   // ---- the dropping

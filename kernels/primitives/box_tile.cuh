@@ -19,14 +19,28 @@ __device__ inline Box NowhereOf() {
 }
 
 /// Boxes with their areas, so that these are computed once.
-template <typename Box>
+template <typename Box, int kCount = kTile>
 struct BoxTile {
-  Box boxes[kTile];
-  float areas[kTile];
+  Box boxes[kCount];
+  float areas[kCount];
 
   __device__ void Set(int i, const Box& box) {
     boxes[i] = box;
     areas[i] = Area(box);
+  }
+  __device__ bool Hits(int i, const Box& box, float area, float threshold) const {
+    return Overlap(box, area, boxes[i], areas[i], threshold);
+  }
+  /// Which of the boxes first, first + 1, ... may overlap: bit k for first + k. Without branches, so that tests lie
+  /// abreast.
+  template <int kTests>
+  __device__ unsigned MayHit(int first, const Box& box, float area, float threshold, float bar) const {
+    unsigned found = 0;
+#pragma unroll
+    for (int k = 0; k < kTests; ++k) {
+      found |= MayOverlap(box, area, boxes[first + k], areas[first + k], threshold, bar) ? 1u << k : 0;
+    }
+    return found;
   }
 };
 
@@ -41,6 +55,12 @@ struct ResolveShared {
   unsigned same_class[kWords][kTile];  // only with a limit by class
 };
 
+/// The bits of word `word` at and behind position `first` of a tile.
+__device__ inline unsigned BitsFrom(int first, int word) {
+  const int shift = first - 32 * word;
+  return shift <= 0 ? kAllLanes : shift >= 32 ? 0u : kAllLanes << shift;
+}
+
 /// Words of overlaps of this thread's box with boxes [first, end) of `rivals`. The block's threads share the words: the
 /// thread t works on box t % kTile and on every (blockDim / kTile)-th word.
 template <typename Box>
@@ -50,14 +70,13 @@ __device__ inline void FindOverlaps(const Box& mine, float area, int first, int 
   const int step = static_cast<int>(blockDim.x) / kTile;
   const float bar = MayOverlapBar(area, threshold);
   for (int word = static_cast<int>(threadIdx.x) / kTile; word < kWords; word += step) {
-    unsigned found = 0;
-    if (IsActive(mine)) {
-      for (int i = max(first, 32 * word); i < min(end, 32 * word + 32); ++i) {
-        if (MayOverlap(mine, area, rivals.boxes[i], rivals.areas[i], threshold, bar) &&
-            Overlap(mine, area, rivals.boxes[i], rivals.areas[i], threshold)) {
-          found |= 1u << (i - 32 * word);
-        }
-      }
+    unsigned found = IsActive(mine) ? BitsFrom(first, word) & ~BitsFrom(end, word) : 0;
+    if (found != 0) {
+      found &= rivals.template MayHit<32>(32 * word, mine, area, threshold, bar);
+    }
+    for (unsigned left = found; left != 0; left &= left - 1) {
+      const int i = __ffs(static_cast<int>(left)) - 1;
+      found &= rivals.Hits(32 * word + i, mine, area, threshold) ? kAllLanes : ~(1u << i);
     }
     bits[word][thread] = found;
   }
@@ -174,12 +193,6 @@ __device__ inline int FirstOfGroup(const unsigned (&starts)[kWords], int positio
     bits = starts[--word];
   }
   return bits == 0 ? -1 : 32 * word + 31 - __clz(static_cast<int>(bits));
-}
-
-/// The bits of word `word` at and behind position `first` of a tile.
-__device__ inline unsigned BitsFrom(int first, int word) {
-  const int shift = first - 32 * word;
-  return shift <= 0 ? kAllLanes : shift >= 32 ? 0u : kAllLanes << shift;
 }
 
 /// Kept boxes from position `first` of a tile to before position `end`.

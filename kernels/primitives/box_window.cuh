@@ -15,31 +15,18 @@ inline constexpr int kRoundThreads = 512;
 inline constexpr int kRoundWarps = kRoundThreads / 32;
 static_assert(2 * kRoundWarps == kWindowWords, "a warp decides two words of a window");
 
-/// Boxes with what a test for overlap needs beside them.
+/// Boxes of several groups.
 template <typename Box, int kCount>
-struct GroupedBoxes {
-  Box boxes[kCount];
-  float areas[kCount];
+struct GroupedBoxes : BoxTile<Box, kCount> {
   std::int32_t groups[kCount];
 
   __device__ void Set(int i, const Box& box, std::int32_t group) {
-    boxes[i] = box;
-    areas[i] = Area(box);
+    BoxTile<Box, kCount>::Set(i, box);
     groups[i] = group;
   }
   /// Whether box i is of this group and overlaps.
   __device__ bool Hits(int i, const Box& box, float area, std::int32_t group, float threshold) const {
-    return groups[i] == group && Overlap(box, area, boxes[i], areas[i], threshold);
-  }
-  /// Which of the boxes first, first + 1, ... may: bit k for first + k. Without branches, so that tests lie abreast.
-  template <int kTests>
-  __device__ unsigned MayHit(int first, const Box& box, float area, float threshold, float bar) const {
-    unsigned found = 0;
-#pragma unroll
-    for (int k = 0; k < kTests; ++k) {
-      found |= MayOverlap(box, area, boxes[first + k], areas[first + k], threshold, bar) ? 1u << k : 0;
-    }
-    return found;
+    return groups[i] == group && BoxTile<Box, kCount>::Hits(i, box, area, threshold);
   }
 };
 
@@ -77,6 +64,23 @@ __device__ inline void ForEachWordPair(int words, int first, int step, const Bod
   }
 }
 
+/// Which of the boxes [first, first + kTests) of a word overlap this lane's box, which lies in a later word or, at its
+/// lane, in the same one: bit k for first + k. Called by whole warps.
+template <int kTests, typename Box>
+__device__ inline unsigned OverlapsAhead(const GroupedBoxes<Box, 32>& ahead, int first, bool same_word, const Box& box,
+                                         std::int32_t group, float threshold) {
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const float area = Area(box);
+  const float bar = MayOverlapBar(area, threshold);
+  unsigned found = IsActive(box) ? ahead.template MayHit<kTests>(first, box, area, threshold, bar) : 0;
+  found &= same_word ? ((1u << lane) - 1) >> first : kAllLanes;
+  for (unsigned left = found; left != 0; left &= left - 1) {
+    const int j = __ffs(static_cast<int>(left)) - 1;
+    found &= ahead.Hits(first + j, box, area, group, threshold) ? kAllLanes : ~(1u << j);
+  }
+  return found;
+}
+
 /// Finds the overlaps of a word's boxes with those of an earlier one, or the same, and leaves them in memory. `ahead`
 /// is scratch of the warp. Called by whole warps.
 template <typename Box>
@@ -99,15 +103,7 @@ __device__ inline void FindOverlaps(const Workspace& space, const WindowShared& 
   }
   ahead.Set(lane, other, other_group);
   __syncwarp();
-  const float area = Area(box);
-  const float bar = MayOverlapBar(area, threshold);
-  unsigned found = IsActive(box) ? ahead.template MayHit<32>(0, box, area, threshold, bar) : 0;
-  found &= row == column ? (1u << lane) - 1 : kAllLanes;
-  for (unsigned left = found; left != 0; left &= left - 1) {
-    const int j = __ffs(static_cast<int>(left)) - 1;
-    found &= ahead.Hits(j, box, area, group, threshold) ? kAllLanes : ~(1u << j);
-  }
-  OverlapWord(space.overlaps(), row, column, lane) = found;
+  OverlapWord(space.overlaps(), row, column, lane) = OverlapsAhead<32>(ahead, 0, row == column, box, group, threshold);
   __syncwarp();
 }
 
@@ -293,6 +289,50 @@ __device__ inline int CountKept(WindowShared& shared) {
   }
   __syncthreads();
   return __shfl_sync(kAllLanes, sum, 31);
+}
+
+/// How many boxes of box i's group were kept before it: those in the window and, where they are counted, those before.
+template <typename GroupAt>
+__device__ inline int CountOfGroup(const WindowShared& shared, int i, const std::int32_t* kept_of_group,
+                                   const GroupAt& group_at) {
+  const std::int32_t group = group_at(i);
+  const int ahead = KeptAhead(shared, i);
+  int count = kept_of_group != nullptr ? kept_of_group[group] : 0;
+  for (int k = 0; k < ahead; ++k) {
+    count += shared.kept_groups[k] == group ? 1 : 0;
+  }
+  return count;
+}
+
+/// Drops boxes of groups that keep no more than `limit`: greedy order makes them their groups' last, so they have
+/// suppressed nobody that counts. group_at(i) is the group of box i of the window; `kept_of_group` counts what earlier
+/// windows kept and is null where there are none. Requires: CountKept has been called; and it has to be again.
+template <typename GroupAt>
+__device__ inline void DropBeyondLimit(WindowShared& shared, std::int32_t limit, std::int32_t* kept_of_group,
+                                       const GroupAt& group_at) {
+  for (int i = static_cast<int>(threadIdx.x); i < shared.size; i += kRoundThreads) {
+    if (IsKept(shared, i)) {
+      shared.kept_groups[KeptAhead(shared, i)] = group_at(i);
+    }
+  }
+  __syncthreads();
+  bool stays[kWindow / kRoundThreads];
+  for (int k = 0; k < kWindow / kRoundThreads; ++k) {
+    const int i = static_cast<int>(threadIdx.x) + k * kRoundThreads;
+    stays[k] = i < shared.size && IsKept(shared, i) && CountOfGroup(shared, i, kept_of_group, group_at) < limit;
+  }
+  __syncthreads();
+  for (int k = 0; k < kWindow / kRoundThreads; ++k) {
+    const int i = static_cast<int>(threadIdx.x) + k * kRoundThreads;
+    const unsigned kept = __ballot_sync(kAllLanes, stays[k]);
+    if (i % 32 == 0) {
+      shared.kept[i / 32] = kept;
+    }
+    if (stays[k] && kept_of_group != nullptr) {
+      atomicAdd(&kept_of_group[group_at(i)], 1);
+    }
+  }
+  __syncthreads();
 }
 
 }  // namespace kernelwire::box

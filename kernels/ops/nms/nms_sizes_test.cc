@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -74,9 +76,9 @@ TEST(NmsSizesTest, WholeWindowsOfBoxesThatStay) {
   }
 }
 
-// Where merging turns from one pass to two, and elsewhere; many equal scores.
+// Where buckets end and merging begins, where that turns from one pass to two, and elsewhere; many equal scores.
 TEST(NmsSizesTest, AroundTheWaysOfRanking) {
-  for (const int boxes : {4097, 10001, 16384, 16385}) {
+  for (const int boxes : {4097, 11264, 11265, 16384, 16385}) {
     for (const int classes : {0, 3}) {
       Scene scene = Scattered(boxes, 400, 60, classes, 305);
       for (double& score : scene.scores) {
@@ -85,6 +87,38 @@ TEST(NmsSizesTest, AroundTheWaysOfRanking) {
       ExpectOracle(CaseOf("ties_" + std::to_string(boxes), scene));
       ExpectOracle(CaseOf("limits_" + std::to_string(boxes), scene,
                           {{"top_k", std::int64_t{5000}}, {"max_per_class", std::int64_t{700}}}));
+    }
+  }
+}
+
+// Scores and classes that lie anywhere but evenly: all in one bucket, at both ends, on both sides of zero.
+TEST(NmsSizesTest, ScoresAndClassesOfAnyRange) {
+  constexpr int kBoxes = 2500;
+  const double kInfinite = std::numeric_limits<double>::infinity();
+  const std::vector<double> far_apart = {0, 1, -1, 65536, 2147483647.0, -2147483648.0};
+  const auto score_of = [&](int kind, int i, double score) {
+    switch (kind) {
+      case 0:
+        return 0.5;
+      case 1:
+        return i % 2 == 0 ? -1.5 : 1.5;
+      case 2:
+        return i == 7 ? kInfinite : i == 8 ? -kInfinite : std::ldexp(score, -100);
+      default:
+        return std::ldexp(score - 0.5, i % 200 - 100);
+    }
+  };
+  for (const int classes : {0, 6}) {
+    for (int kind = 0; kind < 4; ++kind) {
+      Scene scene = Scattered(kBoxes, 400, 60, classes, 306);
+      int i = 0;
+      for (double& score : scene.scores) {
+        score = score_of(kind, i++, score);
+      }
+      for (double& class_id : scene.classes) {
+        class_id = far_apart[static_cast<std::size_t>(class_id)];
+      }
+      ExpectOracle(CaseOf("range_" + std::to_string(kind), scene));
     }
   }
 }
@@ -103,28 +137,34 @@ TEST(NmsSizesTest, OneBoxSuppressesThousands) {
   ExpectOracle(CaseOf("identical", scene));
 }
 
-// Large, small and empty images, alone and side by side in one launch: no image waits for another.
+// Large, small and empty images side by side in one launch, which ranks by buckets or, for the largest, by merging: no
+// image waits for another.
+void ExpectSideBySide(int classes, int largest) {
+  std::vector<OperatorCase> cases;
+  std::uint64_t seed = 310;
+  for (const int boxes : {5000, 1, 0, 1024, 1025, 33, 2500, 700, 0, largest, 64}) {
+    cases.push_back(CaseOf("side_by_side_" + std::to_string(boxes), Scattered(boxes, 500, 70, classes, seed++)));
+    if (classes > 0 && boxes == 0) {
+      cases.pop_back();  // a scene without boxes has no classes either
+    }
+  }
+  std::vector<const OperatorCase*> batch;
+  for (const OperatorCase& test_case : cases) {
+    batch.push_back(&test_case);
+  }
+  for (DeviceRunner* const runner : AllDeviceRunners()) {
+    const auto outputs = runner->RunBatch(Nms(), batch);
+    ASSERT_TRUE(outputs.ok()) << outputs.status();
+    for (std::size_t i = 0; i < cases.size(); ++i) {
+      ExpectOutputs(*runner, cases[i], (*outputs)[i]);
+    }
+  }
+}
+
 TEST(NmsSizesTest, ImagesOfUnlikeSizesInOneLaunch) {
   for (const int classes : {0, 5}) {
-    std::vector<OperatorCase> cases;
-    std::uint64_t seed = 310;
-    for (const int boxes : {5000, 1, 0, 1024, 1025, 33, 2500, 700, 0, 9300, 64}) {
-      cases.push_back(CaseOf("side_by_side_" + std::to_string(boxes), Scattered(boxes, 500, 70, classes, seed++)));
-      if (classes > 0 && boxes == 0) {
-        cases.pop_back();  // a scene without boxes has no classes either
-      }
-    }
-    std::vector<const OperatorCase*> batch;
-    for (const OperatorCase& test_case : cases) {
-      batch.push_back(&test_case);
-    }
-    for (DeviceRunner* const runner : AllDeviceRunners()) {
-      const auto outputs = runner->RunBatch(Nms(), batch);
-      ASSERT_TRUE(outputs.ok()) << outputs.status();
-      for (std::size_t i = 0; i < cases.size(); ++i) {
-        ExpectOutputs(*runner, cases[i], (*outputs)[i]);
-      }
-    }
+    ExpectSideBySide(classes, 9300);
+    ExpectSideBySide(classes, 12000);
   }
 }
 

@@ -36,7 +36,7 @@ struct ChosenPolicy : SoftPolicy<BoxType> {
     return rules;
   }
   __device__ static std::uint64_t KeyOf(const Params& /*params*/, const box::BoxImage& image, std::int64_t slot) {
-    return slot < image.space.header()->candidates ? ChosenKeys(image)[slot] : box::kNoKey;
+    return slot < image.space.header()->found ? ChosenKeys(image)[slot] : box::kNoKey;
   }
 };
 
@@ -127,6 +127,9 @@ __global__ void __launch_bounds__(kDecayThreads)
   }
   const int passes = box::MergePasses(image.slots);
   const std::int64_t candidates = image.space.header()->candidates;
+  if (blockIdx.x % arguments.blocks_per_image == 0 && threadIdx.x == 0) {
+    image.space.header()->found = image.space.header()->candidates;  // of which the second ranking counts its own
+  }
   const std::uint64_t* const ranked = image.space.keys(box::ScoreBuffer(passes));
   const std::uint64_t* const grouped = image.space.keys(box::GroupBuffer(passes, passes));
   const auto group_at = [&](std::int64_t position) { return rules.has_groups ? grouped[position] >> 32 : 0; };
