@@ -54,8 +54,10 @@ def bind_cuda(library, op, inputs, attributes="", wanted=0, outputs=None):
     host = torch.frombuffer(bytearray(binding.table()), dtype=torch.uint8)
     table[: host.numel()].copy_(host)
 
+    device = torch.cuda.current_device()
+
     def run(keep=(inputs, outputs, workspace, table)):
-        binding.run_cuda(torch.cuda.current_stream().cuda_stream)
+        binding.run_cuda(torch._C._cuda_getCurrentRawStream(device))  # as compiled code asks for it
         return keep[1]
 
     return run, outputs
