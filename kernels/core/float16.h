@@ -24,6 +24,16 @@ constexpr std::uint16_t NarrowDoubleBits(std::uint64_t bits) {
 
   const unsigned sign = static_cast<unsigned>(bits >> 63) << (kExponentBits + kMantissaBits);
   const int exponent = static_cast<int>((bits >> 52) & 0x7ff) - 1023;
+  if (exponent >= kMinExponent && exponent <= kMaxExponent) {
+    // A normal number, as nearly all are: adding just under half a unit, plus the parity of the kept part, rounds to
+    // nearest even, and a carry runs into the exponent as it should.
+    constexpr int kShift = 52 - kMantissaBits;
+    constexpr std::uint64_t kRebias = static_cast<std::uint64_t>(1023 - kMaxExponent) << kMantissaBits;
+    const std::uint64_t magnitude = bits & ~(std::uint64_t{1} << 63);
+    const std::uint64_t odd = (magnitude >> kShift) & 1u;
+    const std::uint64_t rounded = (magnitude + (std::uint64_t{1} << (kShift - 1)) - 1 + odd) >> kShift;
+    return static_cast<std::uint16_t>(sign | static_cast<unsigned>(rounded - kRebias));
+  }
   const std::uint64_t fraction = bits & ((std::uint64_t{1} << 52) - 1);
   if (exponent == 1024 && fraction != 0) {
     const unsigned payload = static_cast<unsigned>(fraction >> (52 - kMantissaBits));
@@ -35,17 +45,14 @@ constexpr std::uint16_t NarrowDoubleBits(std::uint64_t bits) {
   if (exponent < kMinExponent - kMantissaBits - 1) {  // below half of the smallest subnormal
     return static_cast<std::uint16_t>(sign);
   }
-  // Drop the bits that do not fit; a subnormal result loses one more for each power of two below the smallest normal.
-  const bool subnormal = exponent < kMinExponent;
-  const int shift = 52 - kMantissaBits + (subnormal ? kMinExponent - exponent : 0);
+  // Below the normal numbers: one more bit is dropped for each power of two. A carry makes the smallest normal one.
+  const int shift = 52 - kMantissaBits + kMinExponent - exponent;
   const std::uint64_t significand = (std::uint64_t{1} << 52) | fraction;
   const std::uint64_t dropped = significand & ((std::uint64_t{1} << shift) - 1);
   const std::uint64_t half = std::uint64_t{1} << (shift - 1);
   unsigned kept = static_cast<unsigned>(significand >> shift);
   kept += (dropped > half || (dropped == half && (kept & 1u) != 0)) ? 1u : 0u;
-  // The leading one of a normal `kept` counts as the first step of the exponent, and so does a carry out of rounding.
-  const unsigned steps = subnormal ? 0u : static_cast<unsigned>(exponent - kMinExponent);
-  return static_cast<std::uint16_t>(sign | ((steps << kMantissaBits) + kept));
+  return static_cast<std::uint16_t>(sign | kept);
 }
 
 inline std::uint16_t DoubleToFp16(double value) {
