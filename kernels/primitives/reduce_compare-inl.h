@@ -59,16 +59,6 @@ bool IsAbove(Work a, Work b) {
   }
 }
 
-/// Lane by lane the larger, or NaN where either is.
-template <class D>
-HWY_INLINE hn::Vec<D> LargerOrNan(D /*d*/, hn::Vec<D> a, hn::Vec<D> b) {
-  if constexpr (std::is_floating_point_v<hn::TFromD<D>>) {
-    return hn::IfThenElse(hn::Or(hn::Gt(a, b), hn::IsNaN(a)), a, b);  // with a NaN `b` the comparison is false
-  } else {
-    return hn::Max(a, b);
-  }
-}
-
 /// The largest of a block, turned, or NaN. Requires: count >= 1.
 template <bool kSmallest, class From>
 auto LargestOfBlock(const typename From::Stored* x, std::int64_t count) {
@@ -108,19 +98,40 @@ auto LargestOfBlock(const typename From::Stored* x, std::int64_t count) {
   return hn::GetLane(hn::MaxOfLanes(d, hn::Max(hn::Max(m0, m1), hn::Max(m2, m3))));
 }
 
-/// largest[j] = the larger of itself and x[j], turned, or NaN
-template <bool kSmallest, typename Work>
-void LargestEach(const Work* x, std::int64_t count, Work* HWY_RESTRICT largest) {
-  const hn::ScalableTag<Work> d;
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  std::int64_t j = 0;
-  for (; j + lanes <= count; j += lanes) {
-    hn::StoreU(LargerOrNan(d, Turn<kSmallest>(d, hn::LoadU(d, x + j)), hn::LoadU(d, largest + j)), d, largest + j);
+/// Where `a` is above `b`.
+template <class D>
+HWY_INLINE hn::Mask<D> IsAboveEach(D d, hn::Vec<D> a, hn::Vec<D> b) {
+  if constexpr (std::is_floating_point_v<hn::TFromD<D>>) {
+    const auto new_nan = hn::AndNot(hn::VecFromMask(d, hn::IsNaN(b)), hn::VecFromMask(d, hn::IsNaN(a)));
+    return hn::Or(hn::Gt(a, b), hn::MaskFromVec(new_nan));
+  } else {
+    return hn::Gt(a, b);
   }
-  for (; j < count; ++j) {
-    const Work value = TurnOne<kSmallest>(x[j]);
-    largest[j] = IsAbove(value, largest[j]) ? value : largest[j];
+}
+
+/// Whether some lane of some row may be NaN: their sum is, with infinities of both signs too.
+template <class D, class Rows>
+HWY_INLINE bool MayHaveNan(D d, const Rows& rows) {
+  if constexpr (std::is_floating_point_v<hn::TFromD<D>>) {
+    return !hn::AllFalse(d, hn::IsNaN(rows.Joined(d, JoinBySum())));
+  } else {
+    return false;
   }
+}
+
+/// `largest`, but NaN where a row or `before` is.
+template <class D, class Rows>
+HWY_INLINE hn::Vec<D> WithNans(D d, const Rows& rows, hn::Vec<D> before, hn::Vec<D> largest) {
+  if constexpr (std::is_floating_point_v<hn::TFromD<D>>) {
+    if (MayHaveNan(d, rows) || !hn::AllFalse(d, hn::IsNaN(before))) {
+      auto nan = hn::IsNaN(before);
+      for (int row = 0; row < Rows::kRows; ++row) {
+        nan = hn::Or(nan, hn::IsNaN(rows.At(d, row)));
+      }
+      return hn::IfThenElse(nan, hn::Set(d, std::numeric_limits<hn::TFromD<D>>::quiet_NaN()), largest);
+    }
+  }
+  return largest;
 }
 
 /// Runs a phase of the reduction R<Work, kSmallest>, which keeps the largest, or the largest of what it turns. Work is

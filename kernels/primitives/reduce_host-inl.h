@@ -6,8 +6,8 @@
 //   static constexpr int kInputs;                  // 1, or 2 whose elements meet in pairs (rows only)
 //   void AddBlock(x, count, first, Total&) const;  // neighbours; element 0 is number `first` of the result
 //   void AddBlock(a, b, count, Total&) const;      // the same for two inputs
-//   using Columns;                                 // one of reduce_columns-inl.h, for one input
-//   void Store(job, place, const Total&) const;
+//   using Columns;                                 // for one input: how columns are kept, see reduce_columns-inl.h
+//   Result(const Total&) const;                    // f64 or an integer, on its way into y
 //
 // Elements are added block by block from the beginning of a part, so the order of every sum follows from type, width
 // and instruction set.
@@ -25,9 +25,10 @@
 #include <type_traits>
 #include <utility>
 
-#include "kernels/primitives/reduce_columns-inl.h"
 #include "kernels/primitives/reduce_host.h"
 #include "kernels/primitives/reduce_load-inl.h"
+#include "kernels/primitives/reduce_tiles-inl.h"
+#include "kernels/primitives/reduce_totals-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace kernelwire {
@@ -43,50 +44,25 @@ inline constexpr bool
                           nullptr, 0, 0, std::declval<typename R::Total&>()))>> = true;
 
 template <class R>
-class HostWorker {
+class RowWorker {
  public:
   using Work = typename R::Work;
   using Total = typename R::Total;
   static_assert(sizeof(Total) <= kPartBytes);
 
-  HostWorker(const HostReduction& job, const R& reduction)
-      : job_(job), reduction_(reduction), bytes_(static_cast<std::int64_t>(SizeOf(job.params.x_type))) {}
+  RowWorker(const HostReduction& job, const R& reduction)
+      : job_(job),
+        reduction_(reduction),
+        totals_(job, reduction),
+        bytes_(static_cast<std::int64_t>(SizeOf(job.params.x_type))) {}
 
-  void Run(ReducePhase phase, std::int64_t begin, std::int64_t end) {
+  void Run(std::int64_t begin, std::int64_t end) {
     for (std::int64_t number = begin; number < end; ++number) {
-      switch (phase) {
-        case ReducePhase::kRows:
-          DoRow(number);
-          break;
-        case ReducePhase::kColumns:
-          DoColumns(number);
-          break;
-        case ReducePhase::kMerge:
-          DoMerge(number);
-          break;
-      }
+      DoRow(number);
     }
   }
 
  private:
-  const std::byte* Element(const HostPlace& place, int input, std::int64_t offset) const {
-    return static_cast<const std::byte*>(place.segment.inputs[input]) +
-           (place.piece * job_.layout.piece + offset) * bytes_;
-  }
-
-  Total& PartTotal(const HostPlace& place, std::int64_t part) const {
-    const std::int64_t results = place.segment.rows * job_.layout.results;
-    return static_cast<Total*>(place.segment.workspace)[part * results + place.index];
-  }
-
-  void Emit(const HostPlace& place, std::int64_t part, const Total& total) const {
-    if (job_.parts.count > 1) {
-      PartTotal(place, part) = total;
-    } else {
-      reduction_.Store(job_, place, total);
-    }
-  }
-
   void DoRow(std::int64_t number) {
     const std::int64_t parts = job_.parts.count;
     const HostPlace place = PlaceOf(job_, parts == 1 ? number : number / parts);
@@ -98,7 +74,7 @@ class HostWorker {
       const std::int64_t count = std::min(end - first, kBlock);
       AddElements(place, start, first, count, total);
     }
-    Emit(place, part, total);
+    totals_.Emit(place, part, &total, 1);
   }
 
   /// Elements [first, first + count) of the result that begins at `start` of its piece.
@@ -136,24 +112,9 @@ class HostWorker {
       Gather(place, input, start, first, count);
       return gathered_;
     }
-    const std::byte* const block = Element(place, input, start + first);
+    const std::byte* const block = ElementOf(job_, place, input, start + first);
     FetchPages(block, count * bytes_);
     return block;
-  }
-
-  /// Asks for the first lines of the pages that begin in the block behind this one. The processor fetches the others in
-  /// time by itself, and to ask for them, too, would slow down what comes out of a cache.
-  static void FetchPages(const std::byte* block, std::int64_t bytes) {
-    constexpr std::uintptr_t kPage = 4096;
-    constexpr std::int64_t kLines = 4;
-    constexpr std::int64_t kLine = 64;
-    const auto address = reinterpret_cast<std::uintptr_t>(block) + kReadAheadBytes;
-    const auto to_page = static_cast<std::int64_t>((kPage - address % kPage) % kPage);
-    for (std::int64_t page = to_page; page < bytes; page += static_cast<std::int64_t>(kPage)) {
-      for (std::int64_t line = 0; line < kLines; ++line) {
-        FetchToRead(block + page + line * kLine, kReadAheadBytes);
-      }
-    }
   }
 
   /// Elements that lie in several runs, side by side in `gathered_`.
@@ -164,88 +125,30 @@ class HostWorker {
       const std::int64_t number = (first + done) / run;
       const std::int64_t within = first + done - number * run;
       const std::int64_t length = std::min(count - done, run - within);
-      std::memcpy(gathered_ + done * bytes_, Element(place, input, start + job_.layout.reduced.Offset(number) + within),
+      std::memcpy(gathered_ + done * bytes_,
+                  ElementOf(job_, place, input, start + job_.layout.reduced.Offset(number) + within),
                   static_cast<std::size_t>(length * bytes_));
       done += length;
     }
   }
 
-  void DoColumns([[maybe_unused]] std::int64_t number) {
-    if constexpr (R::kInputs == 1) {  // two inputs only meet along the last axis
-      WalkColumns(number);
-    }
-  }
-
-  void WalkColumns(std::int64_t number) {
-    const ReduceLayout& layout = job_.layout;
-    const std::int64_t first_column = number % job_.tiles * kColumnsOfATile;
-    const std::int64_t part = number / job_.tiles % job_.parts.count;
-    const std::int64_t run = number / job_.tiles / job_.parts.count;
-    const std::int64_t columns = std::min(layout.run - first_column, kColumnsOfATile);
-    const HostPlace place = PlaceOf(job_, run * layout.run);
-    const std::int64_t start = layout.kept.Offset(place.result / layout.run) + first_column;
-    const std::int64_t end = std::min((part + 1) * job_.parts.length, layout.width);
-    std::fill_n(totals_, columns, reduction_.Identity());
-    typename R::Columns walk(reduction_, columns);
-    for (std::int64_t first = part * job_.parts.length; first < end; first += kRowsOfAFold) {
-      const std::int64_t rows = std::min(end - first, kRowsOfAFold);
-      AddRows(place, start, first, rows, columns, walk);
-      walk.Fold(first, rows, totals_);
-    }
-    for (std::int64_t j = 0; j < columns; ++j) {
-      const std::int64_t column = first_column + j;  // all of them belong to one piece
-      Emit({place.segment, place.piece, place.result + column, place.index + column}, part, totals_[j]);
-    }
-  }
-
-  /// Narrow runs that follow each other are read many at a time.
-  template <class Columns>
-  void AddRows(const HostPlace& place, std::int64_t start, std::int64_t first, std::int64_t rows, std::int64_t columns,
-               Columns& walk) {
-    const ReduceLayout& layout = job_.layout;
-    if (layout.IsPlain() && columns == layout.run && rows * columns <= kBlock) {
-      const Work* const block = LoadElements(job_.params.x_type, Element(place, 0, start + first * layout.run), 0,
-                                             rows * columns, buffers_[0]);
-      for (std::int64_t row = 0; row < rows; ++row) {
-        walk.AddRow(block + row * columns, row);
-      }
-      return;
-    }
-    for (std::int64_t row = 0; row < rows; ++row) {
-      const std::byte* const from = Element(place, 0, start + layout.reduced.Offset(first + row));
-      walk.AddRow(LoadElements(job_.params.x_type, from, 0, columns, buffers_[0]), row);
-    }
-  }
-
-  void DoMerge(std::int64_t number) {
-    const HostPlace place = PlaceOf(job_, number);
-    const ReduceParts& parts = job_.parts;
-    Total slots[ReduceParts::kMaxSlots];
-    std::fill_n(slots, parts.slots, reduction_.Identity());
-    for (std::int64_t part = 0; part < parts.count; ++part) {
-      Total& slot = slots[part % parts.slots];
-      slot = reduction_.Combine(slot, PartTotal(place, part));
-    }
-    for (int half = parts.slots / 2; half > 0; half /= 2) {
-      for (int slot = 0; slot < half; ++slot) {
-        slots[slot] = reduction_.Combine(slots[slot], slots[slot + half]);
-      }
-    }
-    reduction_.Store(job_, place, slots[0]);
-  }
-
   const HostReduction& job_;
   const R& reduction_;
+  PartTotals<R> totals_;
   std::int64_t bytes_;  // of an element
   HWY_ALIGN Work buffers_[R::kInputs][kBlock];
   alignas(16) std::byte gathered_[kBlock * 8];
-  Total totals_[kColumnsOfATile];
 };
 
 template <class R>
 void RunPhase(const HostReduction& job, const R& reduction, ReducePhase phase, std::int64_t begin, std::int64_t end) {
-  HostWorker<R> worker(job, reduction);
-  worker.Run(phase, begin, end);
+  if (phase == ReducePhase::kRows) {
+    RowWorker<R>(job, reduction).Run(begin, end);
+  } else if (phase == ReducePhase::kMerge) {
+    PartTotals<R>(job, reduction).Merge(begin, end);
+  } else if constexpr (R::kInputs == 1) {  // two inputs only meet along the last axis
+    TileWalker<R>(job, reduction).Run(begin, end);
+  }
 }
 
 }  // namespace HWY_NAMESPACE

@@ -4,6 +4,7 @@
 #define KERNELWIRE_KERNELS_PRIMITIVES_REDUCE_HOST_H_
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 
 #include "absl/status/status.h"
@@ -13,8 +14,9 @@
 
 namespace kernelwire {
 
-/// Columns that are walked down side by side.
-inline constexpr std::int64_t kColumnsOfATile = 256;
+/// Columns that are walked down side by side, at most; fewer where a launch would be shared among few threads. A
+/// multiple of every target's vector. Rows of a tile are as long as that so that memory is read by pages.
+inline constexpr std::int64_t kColumnsOfATile = 1024;
 
 /// One launch.
 struct HostReduction {
@@ -27,7 +29,7 @@ struct HostReduction {
     if (!layout.columns) {  // counted in elements here; there are at most as many parts as the plan has room for
       parts = CutIntoParts(layout.width, parts.length * LengthOfVector(params.x_type));
     } else {
-      tiles = (layout.run + kColumnsOfATile - 1) / kColumnsOfATile;
+      CutIntoTiles();
     }
   }
 
@@ -37,6 +39,24 @@ struct HostReduction {
   ReduceParts parts;
   std::int64_t results;    // of the launch
   std::int64_t tiles = 1;  // columns: of a run
+  std::int64_t tile = 0;   // columns of each but the last
+
+ private:
+  /// Equal tiles, so that no narrow one is left over. A column is walked down in the same way in any of them.
+  void CutIntoTiles() {
+    constexpr std::int64_t kWanted = 16;
+    constexpr std::int64_t kWorthSharing = std::int64_t{256} * 1024;
+    constexpr std::int64_t kMultiple = 64;
+    const std::int64_t rows_bytes =
+        std::min(layout.width, parts.length) * static_cast<std::int64_t>(SizeOf(params.x_type));
+    std::int64_t most = kColumnsOfATile;
+    while (most > kColumnsOfATile / 4 && results / most * parts.count < kWanted && most * rows_bytes > kWorthSharing) {
+      most /= 2;
+    }
+    tiles = (layout.run + most - 1) / most;
+    tile = std::min(most, ((layout.run + tiles - 1) / tiles + kMultiple - 1) / kMultiple * kMultiple);
+    tiles = (layout.run + tile - 1) / tile;
+  }
 };
 
 /// What a range of work is.
@@ -62,6 +82,12 @@ inline HostPlace PlaceOf(const HostReduction& job, std::int64_t number) {
   return {segment, own, result, own * job.layout.results + result};
 }
 
+/// An element of an input, `offset` elements from the beginning of the place's piece.
+inline const std::byte* ElementOf(const HostReduction& job, const HostPlace& place, int input, std::int64_t offset) {
+  return static_cast<const std::byte*>(place.segment.inputs[input]) +
+         (place.piece * job.layout.piece + offset) * static_cast<std::int64_t>(SizeOf(job.params.x_type));
+}
+
 /// Runs `phase_of(job, phase, begin, end)` over all of the launch's work, on several threads where that pays.
 template <typename Phase>
 absl::Status RunReduction(const HostReduction& job, const Phase& phase_of, ParallelExecutor& threads) {
@@ -79,7 +105,7 @@ absl::Status RunReduction(const HostReduction& job, const Phase& phase_of, Paral
     const std::int64_t items = job.results / job.layout.run * job.parts.count * job.tiles;
     const std::int64_t rows = std::min(job.layout.width, job.parts.length);
     ForEachPieceOfWork(Range{job, phase_of, ReducePhase::kColumns}, items,
-                       rows * std::min(job.layout.run, kColumnsOfATile) * bytes, threads);
+                       rows * std::min(job.layout.run, job.tile) * bytes, threads);
   } else {
     ForEachPieceOfWork(Range{job, phase_of, ReducePhase::kRows}, job.results * job.parts.count,
                        std::min(job.layout.width, job.parts.length) * bytes, threads);

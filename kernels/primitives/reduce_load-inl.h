@@ -7,6 +7,7 @@
 #define KERNELWIRE_KERNELS_PRIMITIVES_REDUCE_LOAD_INL_H_
 #endif
 
+#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
@@ -20,6 +21,21 @@ namespace kernelwire {
 namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
+
+/// Asks for the first lines of the pages that begin in the block behind this one. The processor fetches the others in
+/// time by itself, and to ask for them, too, would slow down what comes out of a cache.
+inline void FetchPages(const std::byte* block, std::int64_t bytes) {
+  constexpr std::uintptr_t kPage = 4096;
+  constexpr std::int64_t kLines = 4;
+  constexpr std::int64_t kLine = 64;
+  const auto address = reinterpret_cast<std::uintptr_t>(block) + kReadAheadBytes;
+  const auto to_page = static_cast<std::int64_t>((kPage - address % kPage) % kPage);
+  for (std::int64_t page = to_page; page < bytes; page += static_cast<std::int64_t>(kPage)) {
+    for (std::int64_t line = 0; line < kLines; ++line) {
+      FetchToRead(block + page + line * kLine, kReadAheadBytes);
+    }
+  }
+}
 
 /// `count` elements of T at `from` as the integer or floating-point type Work, one by one.
 template <typename T, typename Work>

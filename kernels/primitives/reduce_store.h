@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <type_traits>
 
 #include "kernels/core/float16.h"
 #include "kernels/primitives/reduce_host.h"
@@ -57,20 +56,16 @@ inline void StoreInteger(DataType type, std::int64_t value, void* y, std::int64_
   }
 }
 
-/// Writes a real or an integer where it belongs, with its note where the launch has notes.
-template <typename Value>
-void StoreResult(const HostReduction& job, const HostPlace& place, Value value) {
+/// Writes an integer where it belongs, with its note where the launch has notes.
+template <typename Integer>
+void StoreWhole(const HostReduction& job, const HostPlace& place, Integer value) {
   void* const y = place.segment.outputs[0];
   const DataType type = job.params.y_type;
-  if constexpr (std::is_same_v<Value, double>) {
-    StoreReal(type, value, y, place.index);
-  } else {
-    StoreInteger(type, static_cast<std::int64_t>(value), y, place.index);
-    if (job.params.checked) {
-      const std::int64_t results = place.segment.rows * job.layout.results;
-      auto* const notes = static_cast<std::uint8_t*>(y) + results * static_cast<std::int64_t>(SizeOf(type));
-      notes[place.index] = MisfitOf(value, job.params.accumulator, type);
-    }
+  StoreInteger(type, static_cast<std::int64_t>(value), y, place.index);
+  if (job.params.checked) {
+    const std::int64_t results = place.segment.rows * job.layout.results;
+    auto* const notes = static_cast<std::uint8_t*>(y) + results * static_cast<std::int64_t>(SizeOf(type));
+    notes[place.index] = MisfitOf(value, job.params.accumulator, type);
   }
 }
 

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
 
 #include "hwy/highway.h"
 #include "kernels/primitives/row_elements-inl.h"
@@ -28,6 +29,46 @@ HWY_INLINE void ForEachWidened(D /*d*/, hn::Vec<D> value, const F& f) {
   f(wide, hn::PromoteTo(wide, hn::LowerHalf(half, value)));
   f(wide, hn::PromoteTo(wide, hn::UpperHalf(half, value)));
 #endif
+}
+
+/// totals[j] = join(f64 tag, lane j, totals[j]) of a vector of f32 or f64.
+template <class D, class F>
+HWY_INLINE void JoinWidened(D d, hn::Vec<D> value, double* totals, const F& join) {
+  if constexpr (std::is_same_v<hn::TFromD<D>, double>) {
+    hn::StoreU(join(d, value, hn::LoadU(d, totals)), d, totals);
+  } else {
+    ForEachWidened(d, value, [&](auto wide, auto half) HWY_ATTR {
+      hn::StoreU(join(wide, half, hn::LoadU(wide, totals)), wide, totals);
+      totals += hn::Lanes(wide);
+    });
+  }
+}
+
+/// The same with one of `rows` (ColumnRows) after the other.
+template <class Rows, class F>
+HWY_INLINE void JoinRowsWidened(const Rows& rows, double* totals, const F& join) {
+  const hn::ScalableTag<double> wide;
+  const hn::Rebind<typename Rows::Work, decltype(wide)> narrow;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(wide));
+  const auto columns = static_cast<std::int64_t>(hn::Lanes(hn::ScalableTag<typename Rows::Work>()));
+  for (std::int64_t j = 0; j < columns; j += lanes) {
+    auto total = hn::LoadU(wide, totals + j);
+    for (int row = 0; row < Rows::kRows; ++row) {
+      const auto value = rows.At(narrow, row, j);
+      if constexpr (std::is_same_v<typename Rows::Work, double>) {
+        total = join(wide, value, total);
+      } else {
+        total = join(wide, hn::PromoteTo(wide, value), total);
+      }
+    }
+    hn::StoreU(total, wide, totals + j);
+  }
+}
+
+/// totals[j] += lane j
+template <class D>
+HWY_INLINE void AddWidened(D d, hn::Vec<D> value, double* totals) {
+  JoinWidened(d, value, totals, [](auto /*wide*/, auto x, auto total) HWY_ATTR { return hn::Add(total, x); });
 }
 
 // What is added up of each element:

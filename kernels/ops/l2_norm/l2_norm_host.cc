@@ -22,6 +22,11 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
+// Between these no square has left the range of f32, and what those below its normal numbers lose is nothing beside
+// their sum.
+inline constexpr double kLeast = 0x1p-100;
+inline constexpr double kMost = std::numeric_limits<float>::max();
+
 /// Squares of elements read as f32 or f64; `kInF64`: those of f32 are not added up in f32 first.
 template <typename WorkType, bool kInF64>
 struct SquareSum {
@@ -41,31 +46,22 @@ struct SquareSum {
     } else if constexpr (kInF64) {
       total += SumOfSquaresInF64<From>(x, count);
     } else {
-      // What squares below f32's normal numbers lose is nothing beside this sum.
-      constexpr double kLeast = 0x1p-100;
-      constexpr double kMost = std::numeric_limits<float>::max();
       const double sum = SumOfFloats<From, Squared>(x, count);
       total += sum >= kLeast && sum <= kMost ? sum : SumOfSquaresInF64<From>(x, count);
     }
   }
 
   static Partial Start() { return 0.0; }
-  void StepEach(const Work* x, std::int64_t count, Partial* HWY_RESTRICT sums) const {
-    const hn::ScalableTag<double> d;
-    const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-    std::int64_t j = 0;
-    for (; j + lanes <= count; j += lanes) {
-      hn::StoreU(AddSquare(d, x + j, hn::LoadU(d, sums + j)), d, sums + j);
-    }
-    for (; j < count; ++j) {
-      sums[j] += static_cast<double>(x[j]) * static_cast<double>(x[j]);
+  template <class Rows>
+  HWY_INLINE void StepColumns(const Rows& rows, Partial* totals) const {
+    if constexpr (kInF64 || Rows::kRows == 1) {
+      AddSquares(rows, totals);
+    } else {
+      AddSquaresInF32(rows, totals);
     }
   }
-  void Join(Partial sum, Total& total) const { total += sum; }
 
-  void Store(const HostReduction& job, const HostPlace& place, Total total) const {
-    StoreResult(job, place, std::sqrt(total));
-  }
+  double Result(Total total) const { return std::sqrt(total); }
 
  private:
   static double SumOfDoubles(const double* x, std::int64_t count) {
@@ -85,6 +81,47 @@ struct SquareSum {
     return sum;
   }
 
+  /// The rows' squares in f32, or in f64 in those lanes whose sum asks for it.
+  template <class Rows>
+  static HWY_INLINE void AddSquaresInF32(const Rows& rows, double* totals) {
+    const hn::ScalableTag<float> d;
+    auto s0 = Squared::Of(d, rows.At(d, 0));
+    auto s1 = Squared::Of(d, rows.At(d, 1));
+    for (int row = 2; row < Rows::kRows; row += 2) {
+      s0 = Squared::Add(d, rows.At(d, row), s0);
+      s1 = Squared::Add(d, rows.At(d, row + 1), s1);
+    }
+    const auto sum = hn::Add(s0, s1);
+    const auto good = hn::And(hn::Ge(sum, hn::Set(d, static_cast<float>(kLeast))),
+                              hn::Le(sum, hn::Set(d, static_cast<float>(kMost))));
+    if (hn::AllTrue(d, good)) {
+      AddWidened(d, sum, totals);
+    } else {
+      AddSquaresInEither(rows, sum, totals);
+    }
+  }
+
+  template <class Rows, class V>
+  static void AddSquaresInEither(const Rows& rows, V sum, double* totals) {
+    const hn::ScalableTag<float> d;
+    HWY_ALIGN double exact[HWY_MAX_BYTES / sizeof(float)] = {};
+    AddSquares(rows, exact);
+    const double* of_half = exact;
+    ForEachWidened(d, sum, [&](auto wide, auto half) HWY_ATTR {
+      const auto good = hn::And(hn::Ge(half, hn::Set(wide, kLeast)), hn::Le(half, hn::Set(wide, kMost)));
+      const auto added = hn::IfThenElse(good, half, hn::Load(wide, of_half));
+      hn::StoreU(hn::Add(hn::LoadU(wide, totals), added), wide, totals);
+      of_half += hn::Lanes(wide);
+      totals += hn::Lanes(wide);
+    });
+  }
+
+  /// In f64.
+  template <class Rows>
+  static HWY_INLINE void AddSquares(const Rows& rows, double* totals) {
+    JoinRowsWidened(rows, totals, [](auto /*wide*/, auto x, auto total) HWY_ATTR { return hn::MulAdd(x, x, total); });
+  }
+
   template <class D, typename T>
   static HWY_INLINE hn::Vec<D> AddSquare(D d, const T* from, hn::Vec<D> sum) {
     const auto value = LoadWide(d, from);
@@ -96,7 +133,7 @@ struct SquareSum {
 struct RoundedSquareSum {
   using Work = double;
   using Total = double;
-  using Columns = TurnedColumns<RoundedSquareSum>;
+  using Columns = SeparateColumns<RoundedSquareSum>;
   static constexpr int kInputs = 1;
   DataType accumulator;
 
@@ -107,9 +144,7 @@ struct RoundedSquareSum {
       total = Combine(total, x[i] * x[i]);
     }
   }
-  void Store(const HostReduction& job, const HostPlace& place, Total total) const {
-    StoreResult(job, place, std::sqrt(total));
-  }
+  double Result(Total total) const { return std::sqrt(total); }
 };
 
 void NormPhase(const HostReduction& job, ReducePhase phase, std::int64_t begin, std::int64_t end) {

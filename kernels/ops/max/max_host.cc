@@ -33,17 +33,16 @@ struct Extremum {
     total = Combine(total, LargestOfBlock<kSmallest, From>(x, count));
   }
   static Partial Start() { return LowestOf<Work>(); }
-  void StepEach(const Work* x, std::int64_t count, Partial* largest) const {
-    LargestEach<kSmallest>(x, count, largest);
+  template <class Rows>
+  HWY_INLINE void StepColumns(const Rows& rows, Partial* totals) const {
+    const hn::ScalableTag<Work> d;
+    const auto before = hn::LoadU(d, totals);
+    const auto largest = hn::Max(Turn<kSmallest>(d, rows.Joined(d, JoinByOrder<kSmallest>())), before);
+    hn::StoreU(WithNans(d, rows, before, largest), d, totals);
   }
-  void Join(Partial largest, Total& total) const { total = Combine(total, largest); }
-  void Store(const HostReduction& job, const HostPlace& place, Total total) const {
+  auto Result(Total total) const {
     const Work value = TurnOne<kSmallest>(total);
-    if constexpr (std::is_floating_point_v<Work>) {
-      StoreResult(job, place, static_cast<double>(value));
-    } else {
-      StoreResult(job, place, static_cast<std::int64_t>(value));
-    }
+    return static_cast<std::conditional_t<std::is_floating_point_v<Work>, double, std::int64_t>>(value);
   }
 };
 

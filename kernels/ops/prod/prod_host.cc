@@ -11,6 +11,7 @@
 #include "hwy/foreach_target.h"  // must come before highway.h
 #include "hwy/highway.h"
 #include "kernels/primitives/reduce_host-inl.h"
+#include "kernels/primitives/reduce_sum-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace kernelwire {
@@ -54,27 +55,19 @@ struct FloatProduct {
   }
 
   static Partial Start() { return 1.0; }
-  void StepEach(const Work* x, std::int64_t count, Partial* HWY_RESTRICT products) const {
-    const hn::ScalableTag<double> d;
-    const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-    std::int64_t j = 0;
-    for (; j + lanes <= count; j += lanes) {
-      hn::StoreU(hn::Mul(hn::LoadU(d, products + j), LoadWide(d, x + j)), d, products + j);
-    }
-    for (; j < count; ++j) {
-      products[j] *= static_cast<double>(x[j]);
-    }
+  template <class Rows>
+  HWY_INLINE void StepColumns(const Rows& rows, Partial* totals) const {
+    JoinRowsWidened(rows, totals, [](auto /*wide*/, auto x, auto product) HWY_ATTR { return hn::Mul(product, x); });
   }
-  void Join(Partial product, Total& total) const { total *= product; }
 
-  void Store(const HostReduction& job, const HostPlace& place, Total total) const { StoreResult(job, place, total); }
+  double Result(Total total) const { return total; }
 };
 
 /// Every partial product rounded to a 16-bit accumulator.
 struct RoundedProduct {
   using Work = double;
   using Total = double;
-  using Columns = TurnedColumns<RoundedProduct>;
+  using Columns = SeparateColumns<RoundedProduct>;
   static constexpr int kInputs = 1;
   DataType accumulator;
 
@@ -85,33 +78,23 @@ struct RoundedProduct {
       total = Combine(total, x[i]);
     }
   }
-  void Store(const HostReduction& job, const HostPlace& place, Total total) const { StoreResult(job, place, total); }
+  double Result(Total total) const { return total; }
 };
 
 struct IntegerProduct {
   using Work = std::int64_t;
   using Total = ExactProduct;
-  using Partial = ExactProduct;
-  using Columns = FoldedColumns<IntegerProduct>;
+  using Columns = SeparateColumns<IntegerProduct>;
   static constexpr int kInputs = 1;
 
-  Total Identity() const { return Start(); }
+  Total Identity() const { return ExactProduct::Of(1); }
   Total Combine(const Total& a, const Total& b) const { return a.Times(b); }
   void AddBlock(const Work* x, std::int64_t count, std::int64_t /*first*/, Total& total) const {
     for (std::int64_t i = 0; i < count; ++i) {
       total = total.Times(ExactProduct::Of(x[i]));
     }
   }
-  static Partial Start() { return ExactProduct::Of(1); }
-  void StepEach(const Work* x, std::int64_t count, Partial* products) const {
-    for (std::int64_t j = 0; j < count; ++j) {
-      products[j] = products[j].Times(ExactProduct::Of(x[j]));
-    }
-  }
-  void Join(const Partial& product, Total& total) const { total = total.Times(product); }
-  void Store(const HostReduction& job, const HostPlace& place, const Total& total) const {
-    StoreResult(job, place, total.Value());
-  }
+  WideInteger Result(const Total& total) const { return total.Value(); }
 };
 
 void ProductPhase(const HostReduction& job, ReducePhase phase, std::int64_t begin, std::int64_t end) {

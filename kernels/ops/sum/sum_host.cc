@@ -20,16 +20,6 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-template <typename Total>
-void StoreSum(const HostReduction& job, const HostPlace& place, const Total& total, const SumFinish& finish) {
-  if (std::is_same_v<Total, double> || finish.mean) {
-    const auto sum = static_cast<double>(total);
-    StoreResult(job, place, finish.mean ? sum / finish.count : sum);
-  } else {
-    StoreResult(job, place, total);
-  }
-}
-
 /// The sum of a block of f64 or, exactly, of i32.
 template <typename Work, typename Sum>
 Sum SumOfWide(const Work* x, std::int64_t count) {
@@ -49,19 +39,19 @@ Sum SumOfWide(const Work* x, std::int64_t count) {
   return sum;
 }
 
-/// sums[j] += x[j]
-template <typename Work, typename Sum>
-void AddEach(const Work* x, std::int64_t count, Sum* HWY_RESTRICT sums) {
-  std::int64_t j = 0;
-  if constexpr (std::is_same_v<Work, Sum> && std::is_floating_point_v<Sum>) {
-    const hn::ScalableTag<Sum> d;
-    const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-    for (; j + lanes <= count; j += lanes) {
-      hn::StoreU(hn::Add(hn::LoadU(d, sums + j), hn::LoadU(d, x + j)), d, sums + j);
+/// sums[j] += the integers of column j
+template <class Rows>
+HWY_INLINE void AddIntegers(const Rows& rows, std::int64_t* sums) {
+  const hn::ScalableTag<std::int64_t> d;
+  const hn::Rebind<std::int32_t, decltype(d)> narrow;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const auto columns = static_cast<std::int64_t>(hn::Lanes(hn::ScalableTag<std::int32_t>()));
+  for (std::int64_t j = 0; j < columns; j += lanes) {
+    auto sum = hn::LoadU(d, sums + j);
+    for (int row = 0; row < Rows::kRows; ++row) {
+      sum = hn::Add(sum, hn::PromoteTo(d, hn::LoadU(narrow, rows.rows[row] + rows.column + j)));
     }
-  }
-  for (; j < count; ++j) {
-    sums[j] += static_cast<Sum>(x[j]);
+    hn::StoreU(sum, d, sums + j);
   }
 }
 
@@ -70,14 +60,17 @@ template <typename WorkType>
 struct FloatSum {
   using Work = WorkType;
   using Total = double;
-  using Partial = Work;
+  using Partial = double;
   using Columns = FoldedColumns<FloatSum>;
   static constexpr int kInputs = 1;
   SumFinish finish;
 
   static Partial Start() { return 0; }
-  void StepEach(const Work* x, std::int64_t count, Partial* sums) const { AddEach(x, count, sums); }
-  void Join(Partial sum, Total& total) const { total += static_cast<Total>(sum); }
+  template <class Rows>
+  HWY_INLINE void StepColumns(const Rows& rows, Partial* totals) const {
+    const hn::ScalableTag<Work> d;
+    AddWidened(d, rows.Joined(d, JoinBySum()), totals);
+  }
 
   Total Identity() const { return 0.0; }
   Total Combine(Total a, Total b) const { return a + b; }
@@ -89,24 +82,24 @@ struct FloatSum {
       total += SumOfWide<double, double>(x, count);
     }
   }
-  void Store(const HostReduction& job, const HostPlace& place, const Total& total) const {
-    StoreSum(job, place, total, finish);
-  }
+  double Result(Total total) const { return finish.mean ? total / finish.count : total; }
 };
 
-/// Integers, exactly: read as i32 or i64, with totals in 128 bits.
-template <typename WorkType>
+/// Integers, exactly: read as i32 or i64, with totals in 128 bits. Their mean is rounded once.
+template <typename WorkType, bool kMean>
 struct IntegerSum {
   using Work = WorkType;
   using Total = WideInteger;
-  using Partial = std::conditional_t<sizeof(Work) == 4, std::int64_t, WideInteger>;
-  using Columns = FoldedColumns<IntegerSum>;
+  using Partial = std::int64_t;  // of a part's i32
+  using Columns = std::conditional_t<sizeof(Work) == 4, FoldedColumns<IntegerSum>, SeparateColumns<IntegerSum>>;
   static constexpr int kInputs = 1;
   SumFinish finish;
 
   static Partial Start() { return 0; }
-  void StepEach(const Work* x, std::int64_t count, Partial* sums) const { AddEach(x, count, sums); }
-  void Join(Partial sum, Total& total) const { total += sum; }
+  template <class Rows>
+  HWY_INLINE void StepColumns(const Rows& rows, Partial* totals) const {
+    AddIntegers(rows, totals);
+  }
 
   Total Identity() const { return 0; }
   Total Combine(Total a, Total b) const { return a + b; }
@@ -119,8 +112,12 @@ struct IntegerSum {
       }
     }
   }
-  void Store(const HostReduction& job, const HostPlace& place, const Total& total) const {
-    StoreSum(job, place, total, finish);
+  auto Result(const Total& total) const {
+    if constexpr (kMean) {
+      return static_cast<double>(total) / finish.count;
+    } else {
+      return total;
+    }
   }
 };
 
@@ -128,7 +125,7 @@ struct IntegerSum {
 struct NamedSum {
   using Work = double;
   using Total = double;
-  using Columns = TurnedColumns<NamedSum>;
+  using Columns = SeparateColumns<NamedSum>;
   static constexpr int kInputs = 1;
   SumFinish finish;
   DataType accumulator;
@@ -140,18 +137,25 @@ struct NamedSum {
       total = RoundedTo(accumulator, total + x[i]);
     }
   }
-  void Store(const HostReduction& job, const HostPlace& place, const Total& total) const {
-    StoreSum(job, place, total, finish);
-  }
+  double Result(Total total) const { return finish.mean ? total / finish.count : total; }
 };
+
+template <bool kMean>
+void IntegerSumPhase(const HostReduction& job, const SumFinish& finish, ReducePhase phase, std::int64_t begin,
+                     std::int64_t end) {
+  if (job.params.x_type == DataType::kInt64) {
+    RunPhase(job, IntegerSum<std::int64_t, kMean>{finish}, phase, begin, end);
+  } else {
+    RunPhase(job, IntegerSum<std::int32_t, kMean>{finish}, phase, begin, end);
+  }
+}
 
 void SumPhase(const HostReduction& job, const SumFinish& finish, ReducePhase phase, std::int64_t begin,
               std::int64_t end) {
   const DataType type = job.params.x_type;
-  if (type == DataType::kInt64) {
-    RunPhase(job, IntegerSum<std::int64_t>{finish}, phase, begin, end);
-  } else if (!IsFloat(type)) {
-    RunPhase(job, IntegerSum<std::int32_t>{finish}, phase, begin, end);
+  if (!IsFloat(type)) {
+    const auto run = finish.mean ? &IntegerSumPhase<true> : &IntegerSumPhase<false>;
+    run(job, finish, phase, begin, end);
   } else if (type == DataType::kFp64) {
     RunPhase(job, FloatSum<double>{finish}, phase, begin, end);
   } else if (job.params.accumulator == DataType::kFp32) {
