@@ -91,6 +91,17 @@ class Builder {
       Add("FP32_columns_" + std::to_string(columns), DataType::kFp32, {70, columns}, Axes("0"));
       Add("INT8_columns_" + std::to_string(columns), DataType::kInt8, {70, columns}, Axes("0"));
     }
+    // Whole vectors and a last one that reaches back, with rows that make no whole step; tiles, and what is left of
+    // them.
+    for (const std::int64_t height : {2, 7, 8, 9, 15, 517}) {
+      Add("BF16_wide_height_" + std::to_string(height), DataType::kBf16, {2, height, 37}, Axes("1"));
+      Add("FP64_wide_height_" + std::to_string(height), DataType::kFp64, {2, height, 37}, Axes("1"));
+      Add("INT32_wide_height_" + std::to_string(height), DataType::kInt32, {2, height, 37}, Axes("1"));
+    }
+    for (const std::int64_t columns : {15, 16, 17, 1024, 1025, 2111}) {
+      Add("FP16_columns_" + std::to_string(columns), DataType::kFp16, {140, columns}, Axes("0"));
+      Add("FP8_E5M2_columns_" + std::to_string(columns), DataType::kFp8E5m2, {19, columns}, Axes("0"));
+    }
   }
 
   void AddSeveralAxes() {

@@ -24,6 +24,7 @@ void AddValues(std::vector<OperatorCase>& cases) {
   cases.push_back(ReductionCase("tenths", FromDoubles(DataType::kFp32, {300000}, std::vector<double>(300000, 0.1))));
   for (const DataType dtype : {DataType::kFp16, DataType::kFp32, DataType::kFp8E5m2}) {
     cases.push_back(ReductionCase(std::string("troubled_rows_") + NameOf(dtype), TroubledRows(dtype), Axes("1")));
+    cases.push_back(ReductionCase(std::string("troubled_columns_") + NameOf(dtype), TroubledRows(dtype), Axes("0")));
   }
   cases.push_back(ReductionCase("opposite_infinities", FromDoubles(DataType::kFp32, {3}, {kInfinity, 1, -kInfinity})));
 }

@@ -225,6 +225,27 @@ TEST_P(SumTest, WideIntegersAreRoundedOnce) {
   EXPECT_THAT(ToDoubles(y), ElementsAre(std::ldexp(258.0, 54)));
 }
 
+/// Columns are stored by vectors. Halfway cases of BF16 and FP16 and their neighbours, of which f32 cannot see how they
+/// differ; subnormal results; the ends of the ranges.
+TEST_P(SumTest, RealColumnsAreRoundedOnce) {
+  std::vector<double> sums = {0.0, -0.0, 1e300, -1e300, std::numeric_limits<double>::infinity()};
+  for (const double halfway : {0x1.01p0, 0x1.03p-3, 0x1.002p0, 0x1.006p5, 0x1.ffp127, 0x1.ffep15, 0x1.8p-133, 0x1.8p-24,
+                               0x1.01p-126, 0x1.fep-127, 0x1.002p-14, 0x1p-134, 0x1p-25, 0x1p-149}) {
+    for (const double sum : {halfway, halfway * (1 + 0x1p-40), halfway * (1 - 0x1p-40)}) {
+      sums.insert(sums.end(), {sum, -sum});
+    }
+  }
+  const auto columns = static_cast<std::int64_t>(sums.size());
+  std::vector<double> x = sums;
+  x.resize(2 * sums.size(), 0.0);
+  for (const DataType type : {DataType::kFp16, DataType::kBf16, DataType::kFp32}) {
+    const HostTensor y = Run(ReductionOf(FromDoubles(DataType::kFp64, {2, columns}, x),
+                                         {{"axes", std::string("0")}, {"output_type", std::string(NameOf(type))}}));
+    const std::vector<double> expected = ToDoubles(FromDoubles(type, {columns}, sums));
+    EXPECT_THAT(ToDoubles(y), ::testing::ElementsAreArray(expected)) << NameOf(type);
+  }
+}
+
 TEST_P(SumTest, AHundredRunsGiveTheSameBits) {
   const OperatorCase test_case = ReductionOf(Normal(DataType::kFp32, {3, 50000}), Axes("1"));
   const std::vector<std::byte> first = Run(test_case).bytes;
