@@ -56,17 +56,45 @@ class RowWorker {
         totals_(job, reduction),
         bytes_(static_cast<std::int64_t>(SizeOf(job.params.x_type))) {}
 
+  /// Items [begin, end) of ReducePhase::kRows.
   void Run(std::int64_t begin, std::int64_t end) {
+    if (job_.parts.count == 1) {
+      RunWhole(begin, end);
+      return;
+    }
     for (std::int64_t number = begin; number < end; ++number) {
-      DoRow(number);
+      const HostPlace place = PlaceOf(job_, number / job_.parts.count);
+      const std::int64_t part = number % job_.parts.count;
+      const Total total = TotalOf(place, part);
+      totals_.Emit(place, part, &total, 1);
     }
   }
 
  private:
-  void DoRow(std::int64_t number) {
-    const std::int64_t parts = job_.parts.count;
-    const HostPlace place = PlaceOf(job_, parts == 1 ? number : number / parts);
-    const std::int64_t part = parts == 1 ? 0 : number % parts;
+  /// Results of one part, many neighbours of one request at a time: short ones notice every look at the launch.
+  void RunWhole(std::int64_t begin, std::int64_t end) {
+    Total totals[kResultsAtOnce];
+    std::int64_t number = begin;
+    while (number < end) {
+      const HostPlace place = PlaceOf(job_, number);
+      const std::int64_t left = place.segment.rows * job_.layout.results - place.index;
+      const std::int64_t count = std::min({end - number, left, kResultsAtOnce});
+      for (std::int64_t j = 0; j < count; ++j) {
+        totals[j] = TotalOf(NeighbourOf(place, j), 0);
+      }
+      totals_.Emit(place, 0, totals, count);
+      number += count;
+    }
+  }
+
+  HostPlace NeighbourOf(const HostPlace& place, std::int64_t distance) const {
+    const std::int64_t results = job_.layout.results;
+    const std::int64_t index = place.index + distance;
+    const std::int64_t piece = results == 1 ? index : index / results;
+    return {place.segment, piece, index - piece * results, index};
+  }
+
+  Total TotalOf(const HostPlace& place, std::int64_t part) {
     const std::int64_t end = std::min((part + 1) * job_.parts.length, job_.layout.width);
     const std::int64_t start = job_.layout.kept.Offset(place.result);
     Total total = reduction_.Identity();
@@ -74,7 +102,7 @@ class RowWorker {
       const std::int64_t count = std::min(end - first, kBlock);
       AddElements(place, start, first, count, total);
     }
-    totals_.Emit(place, part, &total, 1);
+    return total;
   }
 
   /// Elements [first, first + count) of the result that begins at `start` of its piece.
