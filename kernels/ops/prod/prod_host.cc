@@ -1,5 +1,6 @@
 // prod on the host: floating-point factors in f64, integers exactly.
 #include <cstdint>
+#include <type_traits>
 
 #include "kernels/core/operator.h"
 #include "kernels/ops/prod/prod.h"
@@ -30,7 +31,8 @@ struct FloatProduct {
   Total Identity() const { return 1.0; }
   Total Combine(Total a, Total b) const { return a * b; }
 
-  void AddBlock(const Work* x, std::int64_t count, std::int64_t /*first*/, Total& total) const {
+  template <class From>
+  void AddBlock(const typename From::Stored* x, std::int64_t count, std::int64_t /*first*/, Total& total) const {
     const hn::ScalableTag<double> d;
     const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
     std::int64_t i = 0;
@@ -39,18 +41,21 @@ struct FloatProduct {
     auto p2 = p0;
     auto p3 = p0;
     for (; i + 4 * lanes <= count; i += 4 * lanes) {
-      p0 = hn::Mul(p0, LoadWide(d, x + i));
-      p1 = hn::Mul(p1, LoadWide(d, x + i + lanes));
-      p2 = hn::Mul(p2, LoadWide(d, x + i + 2 * lanes));
-      p3 = hn::Mul(p3, LoadWide(d, x + i + 3 * lanes));
+      p0 = hn::Mul(p0, LoadFactors<From>(x + i));
+      p1 = hn::Mul(p1, LoadFactors<From>(x + i + lanes));
+      p2 = hn::Mul(p2, LoadFactors<From>(x + i + 2 * lanes));
+      p3 = hn::Mul(p3, LoadFactors<From>(x + i + 3 * lanes));
+    }
+    for (; i + lanes <= count; i += lanes) {
+      p0 = hn::Mul(p0, LoadFactors<From>(x + i));
+    }
+    if (i < count) {
+      p1 = hn::Mul(p1, LoadLastFactors<From>(x + i, count - i));
     }
     HWY_ALIGN double of_lanes[HWY_MAX_BYTES / sizeof(double)];
     hn::Store(hn::Mul(hn::Mul(p0, p1), hn::Mul(p2, p3)), d, of_lanes);
     for (std::int64_t lane = 0; lane < lanes; ++lane) {
       total *= of_lanes[lane];
-    }
-    for (; i < count; ++i) {
-      total *= static_cast<double>(x[i]);
     }
   }
 
@@ -61,6 +66,26 @@ struct FloatProduct {
   }
 
   double Result(Total total) const { return total; }
+
+ private:
+  using D = hn::ScalableTag<double>;
+  using DWork = hn::Rebind<Work, D>;
+
+  static HWY_INLINE hn::Vec<D> Widened(hn::Vec<DWork> x) {
+    if constexpr (std::is_same_v<Work, double>) {
+      return x;
+    } else {
+      return hn::PromoteTo(D(), x);
+    }
+  }
+  template <class From>
+  static HWY_INLINE hn::Vec<D> LoadFactors(const typename From::Stored* from) {
+    return Widened(From::Load(DWork(), from));
+  }
+  template <class From>
+  static HWY_INLINE hn::Vec<D> LoadLastFactors(const typename From::Stored* from, std::int64_t count) {
+    return Widened(From::LoadPartial(DWork(), from, count, Work{1}));
+  }
 };
 
 /// Every partial product rounded to a 16-bit accumulator.
