@@ -99,8 +99,8 @@ inline cudaError_t ConsentToMost(const void* kernel) {
   return error;
 }
 
-/// Consents to what a launch of this shape needs. The thread remembers for which kernels it has: a call of CUDA takes as
-/// long as a launch.
+/// Consents to what a launch of this shape needs. The thread remembers for which kernels it has: a call of CUDA takes
+/// as long as a launch.
 template <typename... Parameters>
 cudaError_t ConsentTo(void (*kernel)(Parameters...), const LaunchShape& shape) {
   constexpr std::size_t kSharedBytesWithoutConsent = 48 * 1024;
