@@ -48,7 +48,7 @@ enum class RowWork : std::uint8_t {
   kOneSum,     // one reduction (rms_norm)
   kTwoInputs,  // one reduction, over the sum of two rows (add_rms_norm)
   kSoftmax,    // one reduction, and exponentials
-  kMoments,    // two reductions (layer_norm)
+  kMoments,    // one reduction or two, of two numbers each (layer_norm)
 };
 
 inline constexpr int kMostThreadsOfRowBlock = 512;

@@ -160,6 +160,21 @@ __device__ __noinline__ void NormaliseElements(const Group group, const Row row,
   }
 }
 
+/// What is read of a row: besides the thread's own part, for blocks, its beginning.
+template <typename Held>
+struct LayerNormLoads : RowLoads<Held, FillZero> {
+  RowBeginning<typename Held::Element, Held::kPlain> beginning;
+
+  using RowLoads<Held, FillZero>::RowLoads;
+  template <typename Group, typename Row>
+  __device__ __forceinline__ void Begin(const Group& group, const Row& row) {
+    if constexpr (std::is_same_v<Group, BlockGroup>) {
+      beginning.Load(row.x.data, row.x.count);
+    }
+    RowLoads<Held, FillZero>::Begin(group, row);
+  }
+};
+
 /// Rows that registers hold: each is read once, and written after all of it has been read.
 ///
 /// `kFew`: there are too few rows for other warps to hide the way of weights and biases, so they are asked for before
@@ -170,7 +185,7 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kPlain), kFew ? 1 : Shape:
   AwaitEarlierWork();
   using Acc = AccumulatorOf<T>;
   using Held = HeldRow<T, Shape, kPlain>;
-  using Loads = RowLoads<Held, FillZero>;
+  using Loads = LayerNormLoads<Held>;
   using Parameter = DeviceParameter<T, Shape::kVectors, Acc, kPlain>;
   const int blocks = arguments.tuning.cluster_blocks;
   auto group = RowGrid<typename Shape::Group>::GroupOf(blocks);
@@ -184,7 +199,7 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kPlain), kFew ? 1 : Shape:
           weight.Prefetch(group, 0, row.x.count);
           bias.Prefetch(group, 0, row.x.count);
         }
-        const auto moments = MomentsOf<Acc>(group, loads.x, row.x.count);
+        const auto moments = MomentsOf<Acc>(group, loads.x, loads.beginning, row.x.count);
         loads.x.StayPacked();
         if (moments.LeaveF32(arguments.epsilon)) {
           NormaliseElements<Held, double>(group, row, MomentsInF64<Held>(group, row), arguments.epsilon);
@@ -196,24 +211,36 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kPlain), kFew ? 1 : Shape:
       });
 }
 
+/// The moments of a row of any width, a stretch at a time.
+template <typename Acc, typename T>
+__device__ Moments<Acc> StreamMoments(BlockGroup& group, const RowSource<T>& x, std::int64_t width,
+                                      const RowPath& path) {
+  RowBeginning<T, false> beginning;
+  beginning.Load(x.data, width);
+  Acc first_mean = beginning.template Mean<Acc>();
+#pragma unroll 1
+  for (bool again = false;; again = true) {
+    Deviations<double> part{0.0, 0.0};
+    ForEachStretch<T>(group, width, [&](std::int64_t first, int count) {
+      const auto held = LoadStretch<FillZero>(group, x, first, count, path);
+      const Deviations<Acc> of_stretch = DeviationsOf(group, held, count, first_mean).of_stretch[0];
+      part = {part.sum + static_cast<double>(of_stretch.sum), part.squares + static_cast<double>(of_stretch.squares)};
+    });
+    const Moments<Acc> moments(first_mean, TotalOf(group, RowParts<Deviations<double>, 1>{{part}}),
+                               static_cast<double>(width));
+    if (again || moments.is_close) {  // alike in the whole group
+      return moments;
+    }
+    first_mean = moments.Mean();
+  }
+}
+
 /// A row of any width, a stretch at a time; sums of stretches run in f64. Returns false, and writes nothing, when the
 /// moments leave f32.
 template <typename Acc, typename T, typename Out>
 __device__ bool StreamLayerNorm(BlockGroup& group, const LayerNormRow<T, Out>& row, std::int64_t width, double epsilon,
                                 const RowPath& path) {
-  double sum = 0.0;
-  ForEachStretch<T>(group, width, [&](std::int64_t first, int count) {
-    sum += static_cast<double>(SumOf<Acc>(LoadStretch<FillZero>(group, row.x, first, count, path)).of_stretch[0]);
-  });
-  const auto first_mean = static_cast<Acc>(RowSum(group, RowParts<double, 1>{{sum}}) / static_cast<double>(width));
-  Deviations<double> part{0.0, 0.0};
-  ForEachStretch<T>(group, width, [&](std::int64_t first, int count) {
-    const auto held = LoadStretch<FillZero>(group, row.x, first, count, path);
-    const Deviations<Acc> of_stretch = DeviationsOf(group, held, count, first_mean).of_stretch[0];
-    part = {part.sum + static_cast<double>(of_stretch.sum), part.squares + static_cast<double>(of_stretch.squares)};
-  });
-  const Moments<Acc> moments(first_mean, TotalOf(group, RowParts<Deviations<double>, 1>{{part}}),
-                             static_cast<double>(width));
+  const Moments<Acc> moments = StreamMoments<Acc>(group, row.x, width, path);
   if (moments.LeaveF32(epsilon)) {
     return false;
   }
@@ -237,8 +264,8 @@ __device__ bool StreamLayerNorm(BlockGroup& group, const LayerNormRow<T, Out>& r
   return true;
 }
 
-/// Rows of any width, and results of any type: x is read three times. A row of no elements has statistics, which are
-/// NaN.
+/// Rows of any width, and results of any type: x is read twice or, where its first elements tell little of it, three
+/// times. A row of no elements has statistics, which are NaN.
 template <typename T, typename Out>
 __global__ void __launch_bounds__(RowGrid<BlockGroup>::kBlockThreads)
     LayerNormStreamKernel(const __grid_constant__ LayerNormArguments arguments) {

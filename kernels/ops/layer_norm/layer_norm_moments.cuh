@@ -1,9 +1,10 @@
 // Mean and variance of a row, by the threads that share it.
 //
-// Moments are centred, and corrected: a first mean is found, then the sum and the sum of squares of what is left when
-// it is subtracted. The first mean may be off by the rounding of its sum (mean 1e4, deviation 1e-2); the sum of the
-// rest tells by how much. Source: T. F. Chan, G. H. Golub, R. J. LeVeque, "Algorithms for computing the sample
-// variance", 1983.
+// Moments are centred, and corrected: a first mean is taken, then the sum and the sum of squares of what is left when
+// it is subtracted. The first mean may be off, and the sum of the rest tells by how much. That of a few elements is
+// near enough for most rows, and takes no reduction; where it is not, so that squares would cancel, the mean that has
+// been found is the next first one, and it is right to its rounding (mean 1e4, deviation 1e-2). Source: T. F. Chan, G.
+// H. Golub, R. J. LeVeque, "Algorithms for computing the sample variance", 1983.
 #ifndef KERNELWIRE_KERNELS_OPS_LAYER_NORM_LAYER_NORM_MOMENTS_CUH_
 #define KERNELWIRE_KERNELS_OPS_LAYER_NORM_LAYER_NORM_MOMENTS_CUH_
 
@@ -14,6 +15,7 @@
 #include "kernels/primitives/inverse_root.cuh"
 #include "kernels/primitives/norm_params.h"
 #include "kernels/primitives/row_group.cuh"
+#include "kernels/primitives/row_reduce.cuh"
 #include "kernels/primitives/row_vectors.cuh"
 
 namespace kernelwire {
@@ -32,19 +34,24 @@ __device__ __forceinline__ Deviations<Acc> TotalOf(Group& group, const RowParts<
   });
 }
 
-/// The mean in two parts, and the deviation's inverse.
+/// The mean in two parts, of which the second is the rounding of the first, and the variance.
 template <typename Acc>
 struct Moments {
   Acc first_mean;
   Acc correction;
   Acc variance;
+  bool is_close;  // the first mean was near enough: squares did not cancel
 
   template <typename Sum>
-  __device__ __forceinline__ Moments(Acc first, const Deviations<Sum>& total, Sum width)
-      : first_mean(first), correction(static_cast<Acc>(total.sum / width)) {
+  __device__ __forceinline__ Moments(Acc first, const Deviations<Sum>& total, Sum width) {
     const Sum centre = total.sum / width;
+    const auto off = static_cast<Acc>(centre);
     variance = static_cast<Acc>(fma(-total.sum, centre, total.squares) / width);
+    is_close = off * off <= 2 * variance;  // not of a NaN
     variance = variance < Acc{0} ? Acc{0} : variance;
+    first_mean = first + off;
+    const Acc moved = first_mean - first;
+    correction = (first - (first_mean - moved)) + (off - moved);  // Knuth's sum of two
   }
 
   __device__ __forceinline__ Acc Mean() const { return first_mean + correction; }
@@ -54,6 +61,52 @@ struct Moments {
   __device__ __forceinline__ bool LeaveF32(double epsilon) const {
     return std::is_same_v<Acc, float> &&
            MomentsLeaveF32(static_cast<double>(Mean()), static_cast<double>(variance), epsilon);
+  }
+};
+
+/// The mean of kLength values, as a tree of neighbours; each is divided first, since a sum could leave the type.
+template <int kLength, typename Acc>
+__device__ __forceinline__ Acc MeanOf(Acc (&values)[kLength]) {
+#pragma unroll
+  for (Acc& value : values) {
+    value *= Acc{1} / kLength;
+  }
+#pragma unroll
+  for (int step = 1; step < kLength; step *= 2) {
+#pragma unroll
+    for (int i = 0; i < kLength; i += 2 * step) {
+      values[i] += values[i + step];
+    }
+  }
+  return values[0];
+}
+
+/// The beginning of a row, 16 bytes, of which a mean is taken to begin with. Asked for with the row, so that it is
+/// there when that is. `kPlain`: the row is aligned to 16 bytes; otherwise a lane has an element.
+template <typename T, bool kPlain>
+struct RowBeginning {
+  static constexpr int kLength = kElementsOfGranule<T>;
+  Granule granule;
+  T element;
+
+  __device__ __forceinline__ void Load(const T* row, std::int64_t width) {
+    if constexpr (kPlain) {
+      granule = LoadConstantGranule(row);
+    } else {
+      const std::int64_t index = min(static_cast<std::int64_t>(threadIdx.x % kLength), width - 1);
+      element = index < 0 ? T(0.0F) : __ldg(row + index);
+    }
+  }
+  /// Called by whole warps.
+  template <typename Acc>
+  __device__ __forceinline__ Acc Mean() const {
+    if constexpr (kPlain) {
+      Acc values[kLength];
+      Unpack<T>(granule, values);
+      return MeanOf(values);
+    } else {
+      return ReduceLanes<kLength>(Widen<Acc>(element) * (Acc{1} / kLength), [](Acc a, Acc b) { return a + b; });
+    }
   }
 };
 
@@ -105,13 +158,31 @@ __device__ __forceinline__ RowParts<Deviations<Acc>, Held::kStretches> Deviation
   return parts;
 }
 
-/// The moments of a held row of `width` elements. Called by all of the group.
-template <typename Acc, typename Held, typename Group>
-__device__ __forceinline__ Moments<Acc> MomentsOf(Group& group, Held& held, int width) {
+/// The moments of a held row of `width` elements. Called by all of the group. (Lanes agree on a mean sooner than they
+/// would have the row's beginning.)
+template <typename Acc, typename Held, int kLanes, typename Beginning>
+__device__ __forceinline__ Moments<Acc> MomentsOf(LaneGroup<kLanes>& group, Held& held, const Beginning& /*beginning*/,
+                                                  int width) {
   const auto count = static_cast<Acc>(width);
   const Acc first_mean = RowSum(group, SumOf<Acc>(held)) / count;
   held.StayPacked();
   return Moments<Acc>(first_mean, TotalOf(group, DeviationsOf(group, held, width, first_mean)), count);
+}
+
+template <typename Acc, typename Held, typename Beginning>
+__device__ __forceinline__ Moments<Acc> MomentsOf(BlockGroup& group, Held& held, const Beginning& beginning,
+                                                  int width) {
+  Acc first_mean = beginning.template Mean<Acc>();
+#pragma unroll 1
+  for (bool again = false;; again = true) {
+    const Moments<Acc> moments(first_mean, TotalOf(group, DeviationsOf(group, held, width, first_mean)),
+                               static_cast<Acc>(width));
+    if (again || moments.is_close) {  // alike in the whole group
+      return moments;
+    }
+    held.StayPacked();
+    first_mean = moments.Mean();
+  }
 }
 
 /// For the rare row whose moments f32 cannot hold: x is read again, in the order of held rows.
