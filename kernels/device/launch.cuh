@@ -99,30 +99,32 @@ inline cudaError_t ConsentToMost(const void* kernel) {
   return error;
 }
 
-/// Consents to what a launch of this shape needs. The thread remembers for which kernels it has: a call of CUDA takes
-/// as long as a launch.
-template <typename... Parameters>
-cudaError_t ConsentTo(void (*kernel)(Parameters...), const LaunchShape& shape) {
-  constexpr std::size_t kSharedBytesWithoutConsent = 48 * 1024;
-  constexpr unsigned kClusterBlocksWithoutConsent = 8;
-  constexpr std::size_t kRemembered = 256;  // kernels; those that share a place take turns in it
+/// The same, unless this thread has done so before: a call of CUDA takes as long as a launch.
+inline cudaError_t ConsentOnce(const void* kernel) {
+  constexpr std::size_t kRemembered = 64;  // kernels; few, since every thread has the table on its stack
   struct Consent {
     const void* kernel;
     int device;
   };
   thread_local Consent consents[kRemembered] = {};
-  if (shape.shared_bytes <= kSharedBytesWithoutConsent && shape.cluster_blocks <= kClusterBlocksWithoutConsent) {
-    return cudaSuccess;
-  }
-  const void* const address = reinterpret_cast<const void*>(kernel);
-  Consent& last = consents[reinterpret_cast<std::uintptr_t>(address) / 16 % kRemembered];
+  Consent& last = consents[reinterpret_cast<std::uintptr_t>(kernel) / 16 % kRemembered];
   int device = 0;
   cudaError_t error = cudaGetDevice(&device);
-  if (error == cudaSuccess && (last.kernel != address || last.device != device)) {
-    error = ConsentToMost(address);
-    last = {error == cudaSuccess ? address : nullptr, device};
+  if (error == cudaSuccess && (last.kernel != kernel || last.device != device)) {
+    error = ConsentToMost(kernel);
+    last = {error == cudaSuccess ? kernel : nullptr, device};
   }
   return error;
+}
+
+/// Consents to what a launch of this shape needs.
+template <typename... Parameters>
+cudaError_t ConsentTo(void (*kernel)(Parameters...), const LaunchShape& shape) {
+  constexpr std::size_t kSharedBytesWithoutConsent = 48 * 1024;
+  constexpr unsigned kClusterBlocksWithoutConsent = 8;
+  const bool needs_none =
+      shape.shared_bytes <= kSharedBytesWithoutConsent && shape.cluster_blocks <= kClusterBlocksWithoutConsent;
+  return needs_none ? cudaSuccess : ConsentOnce(reinterpret_cast<const void*>(kernel));
 }
 
 /// Enqueues `kernel`, which begins with AwaitEarlierWork, on `stream` and returns at once. A launch of no blocks
