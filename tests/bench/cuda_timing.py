@@ -10,19 +10,21 @@ WIRE = {torch.float16: "FP16", torch.bfloat16: "BF16", torch.float32: "FP32", to
         torch.int8: "INT8", torch.uint8: "UINT8", torch.int32: "INT32", torch.int64: "INT64",
         torch.float8_e4m3fn: "FP8_E4M3", torch.float8_e5m2: "FP8_E5M2"}
 TORCH = {name: dtype for dtype, name in WIRE.items()}
-ROTATION_BYTES = 400 << 20  # of all rotated inputs together: far more than the 60 MB of the last-level cache
+ROTATION_MIB = 200  # of all rotated inputs together: far more than the 60 MB of the last-level cache
 
 
 def microseconds(calls, repeats=50, least_launches=10):
-    """Median time of one call. `calls`: one closure for each set of rotated tensors, run in turn inside one graph."""
+    """Median time of one call. `calls`: one closure for each set of rotated tensors, run in turn inside one graph. What
+    a call returns stays until its set's turn comes again: otherwise all calls would write to one place, in the cache."""
     launches = max(least_launches, len(calls)) if len(calls) > 1 else 2
     for call in calls[:3]:
         call()
     torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph()
+    kept = [None] * len(calls)
     with torch.cuda.graph(graph):
         for i in range(launches):
-            calls[i % len(calls)]()
+            kept[i % len(calls)] = calls[i % len(calls)]()
     graph.replay()
     torch.cuda.synchronize()
     times = []
