@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <utility>
 
 namespace kernelwire {
@@ -30,13 +31,46 @@ inline bool DeviceHasClusters() {
   return has;
 }
 
-/// The first statement of every kernel. LaunchKernel lets a kernel begin while the one before it in the stream still
-/// runs, so that the way from launch to first instruction is gone when its turn has come; here it waits until all that
-/// came before is done and visible. From here on the next one may begin likewise.
-__device__ __forceinline__ void AwaitEarlierWork() {
+/// Brings a kernel's arguments, which must be `const __grid_constant__`, near the multiprocessor: the first read of
+/// each line of them waits a few hundred cycles, and one read often decides which is the next.
+template <typename Arguments>
+__device__ __forceinline__ void FetchArguments(const Arguments& arguments) {
+  constexpr std::size_t kLineBytes = 64;
+  static_assert(sizeof(Arguments) % sizeof(unsigned) == 0);
+  const auto word_at = [&](std::size_t byte) {
+    unsigned word = 0;
+    memcpy(&word, reinterpret_cast<const char*>(&arguments) + byte, sizeof(word));
+    return word;
+  };
+  unsigned words = word_at(sizeof(Arguments) - sizeof(unsigned));
+#pragma unroll
+  for (std::size_t byte = 0; byte < sizeof(Arguments); byte += kLineBytes) {
+    words |= word_at(byte);
+  }
+  // A use that cannot be left out, and that costs nothing.
+  asm volatile(
+      "{\n"
+      "  .reg .pred all;\n"
+      "  setp.eq.u32 all, %0, 0xFFFFFFFF;\n"
+      "  @all nanosleep.u32 0;\n"
+      "}\n" ::"r"(words)
+      : "memory");
+}
+
+/// The first statement of every kernel, with its first parameter. LaunchKernel lets a kernel begin while the one before
+/// it in the stream still runs, so that the way from launch to first instruction, and to the arguments, is gone when
+/// its turn has come; here it waits until all that came before is done and visible. From then on the next one may begin
+/// likewise, and not earlier: a third kernel that waits beside the second costs more than having none wait (a short
+/// kernel in a row of its like, H200: 1.7 us if the next may begin before this has waited, 1.1 after, 1.4 without any
+/// overlap).
+template <typename Arguments>
+__device__ __forceinline__ void AwaitEarlierWork(const Arguments& arguments) {
 #if __CUDA_ARCH__ >= 900
-  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+  FetchArguments(arguments);
   asm volatile("griddepcontrol.wait;" ::: "memory");
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#else
+  static_cast<void>(arguments);
 #endif
 }
 

@@ -194,7 +194,7 @@ class BucketRanker {
 template <typename P, bool kGrouped>
 __global__ void __launch_bounds__(kBucketThreads)
     BucketRankKernel(const __grid_constant__ BoxArguments<typename P::Params> arguments) {
-  AwaitEarlierWork();
+  AwaitEarlierWork(arguments);
   static_assert(!(P::kCollects && kGrouped), "groups are loaded by slot");
   extern __shared__ __align__(16) unsigned char memory[];
   auto& shared = *reinterpret_cast<BucketShared*>(memory);

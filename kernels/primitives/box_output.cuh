@@ -14,7 +14,7 @@ namespace kernelwire::box {
 template <typename P>
 __global__ void __launch_bounds__(kSortTile)
     WriteKeptKernel(const __grid_constant__ BoxArguments<typename P::Params> arguments) {
-  AwaitEarlierWork();
+  AwaitEarlierWork(arguments);
   __shared__ int of_warps[32];
   const BoxImage image = FindImage<P>(arguments);
   if (!IsChained<P>(P::Rules(arguments.params), image)) {

@@ -130,7 +130,7 @@ __device__ inline void RankSmall(const BoxArguments<typename P::Params>& argumen
 template <typename P>
 __global__ void __launch_bounds__(kSortTile)
     SortByScoreKernel(const __grid_constant__ BoxArguments<typename P::Params> arguments) {
-  AwaitEarlierWork();
+  AwaitEarlierWork(arguments);
   __shared__ SortShared shared;
   const BoxImage image = FindImage<P>(arguments);
   const int thread = static_cast<int>(threadIdx.x);
@@ -153,7 +153,7 @@ __global__ void __launch_bounds__(kSortTile)
 template <typename P>
 __global__ void __launch_bounds__(kSortTile)
     SortByGroupKernel(const __grid_constant__ BoxArguments<typename P::Params> arguments) {
-  AwaitEarlierWork();
+  AwaitEarlierWork(arguments);
   __shared__ SortShared shared;
   const BoxImage image = FindImage<P>(arguments);
   if (IsSmall<P>(image)) {
@@ -177,7 +177,7 @@ __global__ void __launch_bounds__(kSortTile)
 template <typename P>
 __global__ void __launch_bounds__(kTile)
     MergeRunsKernel(const __grid_constant__ BoxArguments<typename P::Params> arguments, int pass, bool by_group) {
-  AwaitEarlierWork();
+  AwaitEarlierWork(arguments);
   const BoxImage image = FindImage<P>(arguments);
   const Workspace& space = image.space;
   const int passes = MergePasses(image.slots);

@@ -240,7 +240,7 @@ class Rounds {
 template <typename P>
 __global__ void __launch_bounds__(kRoundThreads, 1)
     RoundsKernel(const __grid_constant__ BoxArguments<typename P::Params> arguments) {
-  AwaitEarlierWork();
+  AwaitEarlierWork(arguments);
   extern __shared__ __align__(16) unsigned char memory[];
   const BoxImage image = FindImage<P>(arguments);
   if (!IsChained<P>(P::Rules(arguments.params), image)) {

@@ -186,7 +186,7 @@ class SmallImage {
 template <typename P>
 __global__ void __launch_bounds__(kRoundThreads)
     SmallImagesKernel(const __grid_constant__ BoxArguments<typename P::Params> arguments) {
-  AwaitEarlierWork();
+  AwaitEarlierWork(arguments);
   static_assert(!P::kCollects && P::kSmall <= kWindow, "all slots of an image may take part, in one window");
 #if __CUDA_ARCH__ >= 900
   extern __shared__ __align__(16) unsigned char memory[];

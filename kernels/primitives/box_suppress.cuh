@@ -363,7 +363,7 @@ class TileSuppressor {
 template <typename P>
 __global__ void __launch_bounds__(kSuppressThreads)
     SuppressKernel(const __grid_constant__ BoxArguments<typename P::Params> arguments) {
-  AwaitEarlierWork();
+  AwaitEarlierWork(arguments);
   extern __shared__ __align__(16) unsigned char memory[];
   auto& shared = *reinterpret_cast<SuppressShared<typename P::Box>*>(memory);
   __shared__ unsigned ticket;

@@ -172,7 +172,7 @@ __device__ __forceinline__ void EmitColumns(const R& reduction, const ReduceArgu
 template <typename R, int kLength, bool kPlain>
 __global__ void __launch_bounds__(kColumnBlock)
     ReduceColumnsKernel(const __grid_constant__ ReduceArguments arguments, const R reduction, const ColumnGrid grid) {
-  AwaitEarlierWork();
+  AwaitEarlierWork(arguments);
   const int thread = static_cast<int>(threadIdx.x);
   const int across = thread % grid.threads_across;
   const int lane = thread / grid.threads_across % grid.lanes;

@@ -20,7 +20,7 @@ namespace kernelwire {
 template <typename R>
 __global__ void __launch_bounds__(ReduceParts::kMaxSlots)
     MergePartsKernel(const __grid_constant__ ReduceArguments arguments, const R reduction) {
-  AwaitEarlierWork();
+  AwaitEarlierWork(arguments);
   using Total = typename R::Total;
   __shared__ Total slots[ReduceParts::kMaxSlots];
   const ReduceParts& parts = arguments.parts;

@@ -64,7 +64,7 @@ __device__ __forceinline__ void AddVectors(const R& reduction, const ReduceArgum
 template <typename R, bool kPlain>
 __global__ void __launch_bounds__(kShortRowBlock)
     ReduceShortRowsKernel(const __grid_constant__ ReduceArguments arguments, const R reduction, int threads) {
-  AwaitEarlierWork();
+  AwaitEarlierWork(arguments);
   using Total = typename R::Total;
   const int lane = static_cast<int>(threadIdx.x) % threads;
   const int rows_of_block = kShortRowBlock / threads;
@@ -155,7 +155,7 @@ template <typename R, bool kPlain>
 __global__ void __launch_bounds__(kLongRowBlock)
     ReduceLongRowsKernel(const __grid_constant__ ReduceArguments arguments, const R reduction,
                          const PartSharing sharing, const int blocks) {
-  AwaitEarlierWork();
+  AwaitEarlierWork(arguments);
   using Total = typename R::Total;
   __shared__ Total slots[ReduceParts::kMaxSlots];
   const int thread = static_cast<int>(threadIdx.x);

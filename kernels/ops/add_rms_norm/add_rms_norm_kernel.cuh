@@ -88,7 +88,7 @@ struct AddRmsNormLoads {
 template <typename T, typename Shape, bool kPlain>
 __global__ void __launch_bounds__(Shape::BlockThreads(kPlain), Shape::ResidentBlocks(kPlain))
     AddRmsNormResidentKernel(const __grid_constant__ AddRmsNormArguments arguments) {
-  AwaitEarlierWork();
+  AwaitEarlierWork(arguments);
   using Acc = AccumulatorOf<T>;
   using Held = HeldRow<T, Shape, kPlain>;
   using Loads = AddRmsNormLoads<Held>;
@@ -160,7 +160,7 @@ struct StreamedSums {
 template <typename T, typename Out>
 __global__ void __launch_bounds__(RowGrid<BlockGroup>::kBlockThreads)
     AddRmsNormStreamKernel(const __grid_constant__ AddRmsNormArguments arguments) {
-  AwaitEarlierWork();
+  AwaitEarlierWork(arguments);
   using Acc = AccumulatorOf<T, Out>;
   using Grid = RowGrid<BlockGroup>;
   const int blocks = arguments.tuning.cluster_blocks;

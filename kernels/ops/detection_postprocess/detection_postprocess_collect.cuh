@@ -330,7 +330,7 @@ class Collector {
 
 template <typename T, int kAbreast>
 __global__ void __launch_bounds__(kCollectThreads, 2) CollectKernel(const __grid_constant__ Arguments arguments) {
-  AwaitEarlierWork();
+  AwaitEarlierWork(arguments);
   constexpr int kBoxesOfBlock = Chunk<kAbreast>::kBoxesOfBlock;
   __shared__ Chunk<kAbreast> shared;
   const box::BoxImage image = box::FindImage<Policy>(arguments);

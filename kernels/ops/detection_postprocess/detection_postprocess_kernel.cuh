@@ -137,7 +137,7 @@ using Arguments = box::BoxArguments<Params>;
 inline constexpr int kClearThreads = 128;
 
 __global__ void __launch_bounds__(kClearThreads) ClearKernel(const __grid_constant__ Arguments arguments) {
-  AwaitEarlierWork();
+  AwaitEarlierWork(arguments);
   const box::BoxImage image = box::FindImage<Policy>(arguments);
   if (threadIdx.x == 0) {
     image.space.header()->found = 0;

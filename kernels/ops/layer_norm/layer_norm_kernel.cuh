@@ -182,7 +182,7 @@ struct LayerNormLoads : RowLoads<Held, FillZero> {
 template <typename T, typename Shape, bool kPlain, bool kFew>
 __global__ void __launch_bounds__(Shape::BlockThreads(kPlain), kFew ? 1 : Shape::ResidentBlocks(kPlain))
     LayerNormResidentKernel(const __grid_constant__ LayerNormArguments arguments) {
-  AwaitEarlierWork();
+  AwaitEarlierWork(arguments);
   using Acc = AccumulatorOf<T>;
   using Held = HeldRow<T, Shape, kPlain>;
   using Loads = LayerNormLoads<Held>;
@@ -269,7 +269,7 @@ __device__ bool StreamLayerNorm(BlockGroup& group, const LayerNormRow<T, Out>& r
 template <typename T, typename Out>
 __global__ void __launch_bounds__(RowGrid<BlockGroup>::kBlockThreads)
     LayerNormStreamKernel(const __grid_constant__ LayerNormArguments arguments) {
-  AwaitEarlierWork();
+  AwaitEarlierWork(arguments);
   using Acc = AccumulatorOf<T, Out>;
   using Grid = RowGrid<BlockGroup>;
   const int blocks = arguments.tuning.cluster_blocks;

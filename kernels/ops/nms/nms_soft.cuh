@@ -118,7 +118,7 @@ __device__ inline void DecayGroup(const Params& params, const box::BoxImage& ima
 template <typename P>
 __global__ void __launch_bounds__(kDecayThreads)
     DecayKernel(const __grid_constant__ box::BoxArguments<Params> arguments) {
-  AwaitEarlierWork();
+  AwaitEarlierWork(arguments);
   __shared__ DecayShared<typename P::Box> shared;
   const box::BoxImage image = box::FindImage<P>(arguments);
   const box::SuppressionRules rules = P::Rules(arguments.params);
@@ -163,7 +163,7 @@ __global__ void __launch_bounds__(kDecayThreads)
 template <typename P>
 __global__ void __launch_bounds__(box::kSortTile)
     WriteRankedKernel(const __grid_constant__ box::BoxArguments<Params> arguments) {
-  AwaitEarlierWork();
+  AwaitEarlierWork(arguments);
   const box::BoxImage image = box::FindImage<P>(arguments);
   const std::int64_t found = image.slots == 0 ? 0 : std::int64_t{image.space.header()->candidates};
   const std::int64_t total = min(found, image.columns);

@@ -163,7 +163,7 @@ __device__ __forceinline__ void StoreRmsNorm(Group& group, const Held& held, Par
 template <typename T, typename Shape, bool kPlain>
 __global__ void __launch_bounds__(Shape::BlockThreads(kPlain), Shape::ResidentBlocks(kPlain))
     RmsNormResidentKernel(const __grid_constant__ RmsNormArguments arguments) {
-  AwaitEarlierWork();
+  AwaitEarlierWork(arguments);
   using Acc = AccumulatorOf<T>;
   using Loads = RowLoads<HeldRow<T, Shape, kPlain>, FillZero>;
   const int blocks = arguments.tuning.cluster_blocks;
@@ -241,7 +241,7 @@ struct StreamedRow {
 template <typename T, typename Out>
 __global__ void __launch_bounds__(RowGrid<BlockGroup>::kBlockThreads)
     RmsNormStreamKernel(const __grid_constant__ RmsNormArguments arguments) {
-  AwaitEarlierWork();
+  AwaitEarlierWork(arguments);
   using Acc = AccumulatorOf<T, Out>;
   using Grid = RowGrid<BlockGroup>;
   const int blocks = arguments.tuning.cluster_blocks;

@@ -140,7 +140,7 @@ __device__ __forceinline__ AgreedRow<Acc, Held::kStretches> Agree(Group& group, 
 template <typename T, bool kLog, typename Shape, bool kPlain>
 __global__ void __launch_bounds__(Shape::BlockThreads(kPlain), Shape::ResidentBlocks(kPlain))
     SoftmaxResidentKernel(const __grid_constant__ SoftmaxArguments arguments) {
-  AwaitEarlierWork();
+  AwaitEarlierWork(arguments);
   using Acc = AccumulatorOf<T>;
   using Held = HeldRow<T, Shape, kPlain>;
   using Loads = RowLoads<Held, FillMinusInfinity>;
@@ -217,7 +217,7 @@ __device__ RunningSoftmax<Acc> SafeStatistics(BlockGroup& group, const RowSource
 template <typename T, bool kLog, typename Out>
 __global__ void __launch_bounds__(RowGrid<BlockGroup>::kBlockThreads)
     SoftmaxStreamKernel(const __grid_constant__ SoftmaxArguments arguments) {
-  AwaitEarlierWork();
+  AwaitEarlierWork(arguments);
   using Acc = AccumulatorOf<T, Out>;
   using Grid = RowGrid<BlockGroup>;
   const int blocks = arguments.tuning.cluster_blocks;
@@ -270,7 +270,7 @@ __device__ RunningSoftmax<Acc> InterleavedStatistics(const T* x, std::int64_t wi
 template <typename T, bool kLog, typename Out>
 __global__ void __launch_bounds__(InterleavedTile::kThreads)
     SoftmaxInterleavedKernel(const __grid_constant__ SoftmaxArguments arguments, std::int64_t tiles_of_piece) {
-  AwaitEarlierWork();
+  AwaitEarlierWork(arguments);
   using Acc = AccumulatorOf<T, Out>;
   __shared__ RunningSoftmax<Acc> parts[InterleavedTile::kParts][InterleavedTile::kRows];
   const int lane = static_cast<int>(threadIdx.x) % InterleavedTile::kRows;
