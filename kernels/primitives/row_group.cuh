@@ -89,13 +89,10 @@ class BlockGroup {
         of_warps[turn_][threadIdx.x / 32] = value;
       }
       __syncthreads();
-      value = ReduceLanes<32>(lane < warps ? of_warps[turn_][lane] : identity, combine);
+      value = ReduceList(of_warps[turn_], warps, identity, combine);
     }
     if (cluster_blocks_ > 1) {
-      const T* const of_blocks = exchange_.AllToAll(value);
-      const unsigned block = lane % kMaxClusterBlocks;
-      value = ReduceLanes<kMaxClusterBlocks>(
-          block < static_cast<unsigned>(cluster_blocks_) ? of_blocks[block] : identity, combine);
+      value = ReduceList(exchange_.AllToAll(value), static_cast<unsigned>(cluster_blocks_), identity, combine);
     }
     return value;
   }

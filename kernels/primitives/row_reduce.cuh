@@ -50,6 +50,23 @@ __device__ __forceinline__ T ReduceLanes(T value, const Combine& combine) {
   return value;
 }
 
+/// Combines the `count` values at `list`, at most 32, as ReduceLanes would those of lanes 0 ... count - 1, and no
+/// others. Takes a step for each level of that tree, however many lanes there are; they hold the values several times
+/// over. Requires: whole warps, `count` is the same in all lanes.
+template <typename T, typename Combine>
+__device__ __forceinline__ T ReduceList(const T* list, unsigned count, const T& identity, const Combine& combine) {
+  const unsigned place = threadIdx.x % (count > 1 ? 2U << (31 - __clz(static_cast<int>(count - 1))) : 1U);
+  T value = place < count ? list[place] : identity;
+#pragma unroll
+  for (unsigned offset = 1; offset < 32; offset *= 2) {
+    if (offset >= count) {
+      break;
+    }
+    value = combine(value, ShuffleXor(0xFFFFFFFFU, value, static_cast<int>(offset)));
+  }
+  return value;
+}
+
 }  // namespace kernelwire
 
 #endif  // KERNELWIRE_KERNELS_PRIMITIVES_ROW_REDUCE_CUH_

@@ -46,21 +46,19 @@ struct RunningSoftmax {
 };
 
 /// The statistics of both parts together. The smaller maximum's sum is the one that is rescaled, so (a, b) and (b, a)
-/// give the same bits.
+/// give the same bits. The factor does not wait for which that is: threads that merge wait for each other.
 template <typename Out, typename Acc, typename Sum>
 __device__ __forceinline__ RunningSoftmax<Acc, Sum> Merge(const RunningSoftmax<Acc, Sum>& a,
                                                           const RunningSoftmax<Acc, Sum>& b) {
+  const Acc factor = SoftmaxExp<Out>(-fabs(a.maximum - b.maximum));
   // Members are picked one by one: a reference to the one or the other would put both into memory.
   const bool a_leads = a.maximum >= b.maximum;
-  const Acc high_maximum = a_leads ? a.maximum : b.maximum;
-  const Acc low_maximum = a_leads ? b.maximum : a.maximum;
   const Sum high_sum = a_leads ? a.sum : b.sum;
   const Sum low_sum = a_leads ? b.sum : a.sum;
-  const Acc factor = SoftmaxExp<Out>(low_maximum - SoftmaxOffset(high_maximum));
   RunningSoftmax<Acc, Sum> merged;
-  merged.maximum = high_maximum;
-  // Equal maxima need no factor; of two parts without one it would be exp(-inf), and of two at +inf a second NaN.
-  merged.sum = low_maximum == high_maximum ? high_sum + low_sum : fma(low_sum, static_cast<Sum>(factor), high_sum);
+  merged.maximum = a_leads ? a.maximum : b.maximum;
+  // Equal maxima need no factor, and of equal infinities it would be NaN.
+  merged.sum = a.maximum == b.maximum ? high_sum + low_sum : fma(low_sum, static_cast<Sum>(factor), high_sum);
   return merged;
 }
 
