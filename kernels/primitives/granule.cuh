@@ -57,6 +57,19 @@ __device__ __forceinline__ Granule LoadConstantGranule(const void* from) {
   return {{words.x, words.y, words.z, words.w}};
 }
 
+/// That under a condition, else `granule` stays as it is. It keeps its place behind the reads of LoadGranuleIf:
+/// otherwise the compiler would have it wait until they have been used.
+__device__ __forceinline__ void LoadConstantGranuleIf(bool condition, const void* from, Granule& granule) {
+  asm volatile(
+      "{\n"
+      "  .reg .pred wanted;\n"
+      "  setp.ne.u32 wanted, %5, 0;\n"
+      "  @wanted ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];\n"
+      "}\n"
+      : "+r"(granule.words[0]), "+r"(granule.words[1]), "+r"(granule.words[2]), "+r"(granule.words[3])
+      : "l"(from), "r"(static_cast<unsigned>(condition)));
+}
+
 __device__ __forceinline__ void StoreGranule(void* to, const Granule& granule) {
   __builtin_assume(__isGlobal(to));
   *static_cast<Granule*>(to) = granule;

@@ -3,10 +3,25 @@
 #define KERNELWIRE_KERNELS_PRIMITIVES_NORM_PARAMS_H_
 
 #include <cstdint>
+#include <type_traits>
 
 #include "kernels/core/dtype.h"
+#include "kernels/primitives/segment_lookup.h"
 
 namespace kernelwire {
+
+/// epsilon in each type that sums run in: kernels that converted it would do so where all of them wait.
+struct NormEpsilon {
+  double f64 = 0.0;
+  float f32 = 0.0F;
+
+  static constexpr NormEpsilon Of(double epsilon) { return {epsilon, static_cast<float>(epsilon)}; }
+
+  template <typename Acc>
+  KERNELWIRE_HOST_DEVICE constexpr Acc As() const {
+    return std::is_same_v<Acc, float> ? static_cast<Acc>(f32) : static_cast<Acc>(f64);
+  }
+};
 
 /// Equal for all requests of a launch. What differs (weight, bias, strides of rows) is in row_parameter.h.
 struct NormParams {

@@ -51,9 +51,10 @@ struct RowGrid<BlockGroup> {
   }
 };
 
-/// Calls body(row, loads) for each row of the group's, where row = row_at(index) and `loads` has what it reads of it. A
-/// group that looks ahead asks for the next row before it works on this one, so that memory does not rest while threads
-/// agree on a sum.
+/// Calls body(row, loads, again) for each row of the group's, where row = row_at(index), `loads` has what it reads of
+/// it, and again() finds the row once more, for kernels that would not have the registers to remember it. A group that
+/// looks ahead asks for the next row before it works on this one, so that memory does not rest while threads agree on a
+/// sum.
 template <bool kLooksAhead, typename Group, typename RowAt, typename Loads, typename Body>
 __device__ __forceinline__ void ForEachRow(Group& group, int cluster_blocks, std::int64_t rows, const RowAt& row_at,
                                            Loads next, const Body& body) {
@@ -75,7 +76,11 @@ __device__ __forceinline__ void ForEachRow(Group& group, int cluster_blocks, std
     if (kLooksAhead && index < rows) {
       next.Begin(group, row_at(index));
     }
-    body(row, loads);
+    body(row, loads, [&] {
+      std::int64_t same = index - step;
+      asm volatile("" : "+l"(same));
+      return row_at(same);
+    });
   }
 }
 
@@ -137,6 +142,7 @@ struct RowShape {
   using Group = GroupType;
   static constexpr int kVectors = kVectorsOfThread;
   static constexpr bool kOfBlocks = std::is_same_v<GroupType, BlockGroup>;
+  static constexpr bool kRoomy = kAhead;
   /// Rows that are not plain pass through shared memory, which holds the next one too.
   template <bool kPlain>
   static constexpr bool kLooksAhead = kAhead || (kOfBlocks && !kPlain && kVectors > 4);
@@ -147,7 +153,7 @@ struct RowShape {
     return kOfBlocks && !kAhead && (kVectors > 4 || !plain) ? 256 : RowGrid<GroupType>::kBlockThreads;
   }
   static constexpr int ResidentBlocks(bool plain) {
-    return !kOfBlocks ? (plain ? 7 : 6) : kAhead ? 1 : kVectors == 4 ? (plain ? 2 : 3) : 3;
+    return !kOfBlocks ? (plain ? 14 : 12) : kAhead ? 1 : kVectors == 4 ? (plain ? 2 : 3) : 3;
   }
 };
 
@@ -158,7 +164,7 @@ cudaError_t WithRowShape(const RowTuning& tuning, F&& f) {
     if (tuning.vectors == 4) {
       return f(RowShape<BlockGroup, 4, false>{});
     }
-    return tuning.threads <= 256 ? f(RowShape<BlockGroup, 8, false>{}) : f(RowShape<BlockGroup, 8, true>{});
+    return tuning.roomy ? f(RowShape<BlockGroup, 8, true>{}) : f(RowShape<BlockGroup, 8, false>{});
   }
   switch (tuning.threads) {
     case 4:
@@ -188,7 +194,8 @@ cudaError_t LaunchRowsOf(RowWork work, DataType y_type, const RowAccess& access,
                          cudaStream_t stream) {
   const std::int64_t row_bytes = arguments.width * static_cast<std::int64_t>(sizeof(T));
   arguments.access = access;
-  arguments.tuning = TuneRows(work, row_bytes, rows, access.plain, DeviceHasClusters());
+  const RowDevice device{DeviceHasClusters(), static_cast<std::int64_t>(MostSharedBytes())};
+  arguments.tuning = TuneRows(work, row_bytes, rows, static_cast<int>(sizeof(T)), access.plain, device);
   if (y_type == kDataTypeOf<T> && arguments.width > 0 && arguments.tuning.method != RowTuning::Method::kStream) {
     return WithRowShape(arguments.tuning, [&](auto shape) {
       using Shape = decltype(shape);
@@ -201,7 +208,7 @@ cudaError_t LaunchRowsOf(RowWork work, DataType y_type, const RowAccess& access,
                        arguments, rows, stream);
     });
   }
-  arguments.tuning = StreamRows(row_bytes, DeviceHasClusters());
+  arguments.tuning = StreamRows(row_bytes, device.clusters);
   return WithFloatType(y_type, [&](auto tag) {
     using Out = typename decltype(tag)::Type;
     return LaunchRows<BlockGroup, StreamSpace<T, Kernels::kInputs>, Kernels::template kStreamed<Out>>(arguments, rows,

@@ -48,7 +48,8 @@ __device__ __forceinline__ void LoadConstantF32(const float* from, Acc (&values)
 /// (`Prefetch`), so that their way overlaps with the row's.
 ///
 /// `kPlain`: rows and parameters are (RowAccess). Otherwise vectors may reach beyond the row, and `IsPlain` must be
-/// asked for before `Values` is.
+/// asked for before `Values` is. The constructor and `Prefetch` read nothing that they would wait for, and have no
+/// branch, so that the row's own reads and the parameter's are on their way together.
 template <typename T, int kVectors, typename Acc, bool kPlain>
 class DeviceParameter {
  public:
@@ -60,9 +61,7 @@ class DeviceParameter {
     const RowParameter parameter = UnpackRowParameter(word);
     dtype_ = parameter.dtype;
     of_row_ = parameter.kind == RowParameterKind::kRow;
-    if (parameter.kind == RowParameterKind::kOne) {
-      one_ = LoadOne<Acc>(dtype_, data, 0);
-    }
+    for_all_ = parameter.kind == RowParameterKind::kOne;
     same_type_ = of_row_ && IsPlain() && dtype_ == kDataTypeOf<T>;
   }
 
@@ -73,25 +72,33 @@ class DeviceParameter {
             (dtype_ == kDataTypeOf<T> || dtype_ == DataType::kFp32));
   }
 
-  /// Vectors that are asked for together.
+  /// Vectors that are asked for together at most.
   static constexpr int kTogether = kVectors < 4 ? kVectors : 4;
 
-  /// Whether it is a plain row of T, which `Prefetch` and `Base` are for.
+  /// Whether it is a plain row of T, which `Prefetch`, `Fetch` and `Base` are for.
   __device__ __forceinline__ bool IsOfSameType() const { return same_type_; }
 
-  /// Asks for vectors [first, first + kTogether) of a row of `count` elements: all at once, where asking for each when
-  /// it is needed would wait for each. A vector that reaches beyond the row is left to `Values`.
+  /// Asks for the first kTogether vectors of a row of `count` elements, before the row's reduction. A vector that
+  /// reaches beyond the row is left to `Values`. Of another parameter than a plain row of T it asks for nothing.
   template <typename Group>
-  __device__ __forceinline__ void Prefetch(const Group& group, int first, int count) {
-    if (same_type_) {
-      constexpr int kStep = RowVectors<T, kVectors, true>::template kStep<Group>;
-      const T* const base = Base(group);
+  __device__ __forceinline__ void Prefetch(const Group& group, int count) {
+    const T* const base = Base(group);
 #pragma unroll
-      for (int v = 0; v < kTogether; ++v) {
-        const int index = RowVectors<T, kVectors, true>::IndexOf(group, first + v);
-        if (index < count && IsWhole(index, count)) {
-          held_.vectors[v] = LoadConstantGranule(base + (first + v) * kStep);
-        }
+    for (int v = 0; v < kTogether; ++v) {
+      LoadConstantGranuleIf(same_type_ && HasVector(group, v, count), base + v * kStep<Group>, held_.vectors[v]);
+    }
+  }
+
+  /// Asks for vectors [first, first + kCount): all at once, where asking for each when it is needed would wait for
+  /// each. Otherwise as Prefetch. Requires: IsOfSameType().
+  template <int kCount, typename Group>
+  __device__ __forceinline__ void Fetch(const Group& group, int first, int count) {
+    static_assert(kCount <= kTogether);
+    const T* const base = Base(group);
+#pragma unroll
+    for (int v = 0; v < kCount; ++v) {
+      if (HasVector(group, first + v, count)) {  // nothing but the read, so that it takes no branch
+        held_.vectors[v] = LoadConstantGranule(base + (first + v) * kStep<Group>);
       }
     }
   }
@@ -99,19 +106,29 @@ class DeviceParameter {
   /// After the row's reduction; see RowVectors.
   __device__ __forceinline__ void StayPacked() { held_.StayPacked(); }
 
-  /// The elements of vector `v`. Requires: IsOfSameType(), and Prefetch has asked for it last.
-  __device__ __forceinline__ void PrefetchedValues(int v, Acc (&values)[kLength]) const {
-    Unpack<T>(held_.vectors[v % kTogether], values);
+  /// The elements of vector `v`. Requires: IsOfSameType(), and Prefetch, or Fetch in steps of kCount, has asked for it
+  /// last.
+  template <int kCount = kTogether>
+  __device__ __forceinline__ void FetchedValues(int v, Acc (&values)[kLength]) const {
+    Unpack<T>(held_.vectors[v % kCount], values);
   }
 
-  /// Where this thread's vectors begin; see RowVectors::Pinned. Requires: IsOfSameType().
+  /// Where this thread's vectors of a plain row of T begin; see RowVectors::Pinned.
   template <typename Group>
   __device__ __forceinline__ const T* Base(const Group& group) const {
     using Held = RowVectors<T, kVectors, true>;
     return Held::Pinned(static_cast<const T*>(data_) + Held::IndexOf(group, 0));
   }
 
-  /// The elements from `index` < count on, as many as a vector has. Requires: IsPlain().
+  /// Reads the one element that stands for all, where it is such a parameter. To be called before `Values`, unless
+  /// IsOfSameType().
+  __device__ __forceinline__ void Settle() {
+    if (for_all_) {
+      one_ = LoadOne<Acc>(dtype_, data_, 0);
+    }
+  }
+
+  /// The elements from `index` < count on, as many as a vector has. Requires: IsPlain(), Settle().
   template <typename Index>
   __device__ __forceinline__ void Values(Index index, Index count, Acc (&values)[kLength]) const {
     if (!of_row_) {
@@ -138,6 +155,16 @@ class DeviceParameter {
   }
 
  private:
+  template <typename Group>
+  static constexpr int kStep = RowVectors<T, kVectors, true>::template kStep<Group>;
+
+  /// Whether a row of `count` elements has all of this thread's vector `v`.
+  template <typename Group>
+  static __device__ __forceinline__ bool HasVector(const Group& group, int v, int count) {
+    const int index = RowVectors<T, kVectors, true>::IndexOf(group, v);
+    return index < count && IsWhole(index, count);
+  }
+
   template <typename Index>
   __device__ __forceinline__ Granule VectorAt(Index index, Index count) const {
     const T* const from = static_cast<const T*>(data_) + index;
@@ -148,6 +175,7 @@ class DeviceParameter {
   const void* data_;
   DataType dtype_;
   bool of_row_;
+  bool for_all_;
   bool same_type_;
   Acc one_;
   RowVectors<T, kTogether, true> held_{};
@@ -170,7 +198,9 @@ class StreamedParameter {
   static constexpr int kLength = kElementsOfGranule<T>;
 
   __device__ __forceinline__ StreamedParameter(std::int64_t word, const void* data, Acc absent)
-      : vectors_(word, data, absent), data_(data), dtype_(UnpackRowParameter(word).dtype) {}
+      : vectors_(word, data, absent), data_(data), dtype_(UnpackRowParameter(word).dtype) {
+    vectors_.Settle();
+  }
 
   /// See DeviceParameter.
   __device__ __forceinline__ void Values(std::int64_t index, std::int64_t count, Acc (&values)[kLength]) const {

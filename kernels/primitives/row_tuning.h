@@ -3,8 +3,8 @@
 //
 // The order of a reduction follows from the row's bytes alone (row_group.cuh), whoever computes it. So this choice may
 // follow from the operator and from the number of rows too, and a row still gives the same bits alone, in company, on
-// any lane, and in add_rms_norm as in rms_norm. Two things must follow from the row's bytes only: how many lanes share
-// a row of up to a stretch, and which rows are streamed.
+// any lane, and in add_rms_norm as in rms_norm. Two things must follow from the row's bytes (and the architecture)
+// only: how many lanes share a row of up to a stretch, and which rows are streamed.
 #ifndef KERNELWIRE_KERNELS_PRIMITIVES_ROW_TUNING_H_
 #define KERNELWIRE_KERNELS_PRIMITIVES_ROW_TUNING_H_
 
@@ -28,6 +28,8 @@ struct RowTuning {
   int cluster_blocks = 1;  // blocks that share a row
   /// Blocks stay, and ask for their next row before they work on this one.
   bool looks_ahead = false;
+  /// Threads have the registers of the largest blocks, however few a short row takes.
+  bool roomy = false;
 
   std::string ToString() const {
     const std::string text = std::to_string(threads) + " threads x " + std::to_string(16 * vectors) + " bytes";
@@ -67,14 +69,18 @@ inline RowTuning StreamRows(std::int64_t row_bytes, bool clusters) {
 }
 
 /// Blocks of `threads` threads (a power of two, where a row needs several) that hold `vectors` vectors each; of a
-/// shorter row only the warps that have something.
+/// shorter row only the warps that have something. Those of more than 256 threads are roomy.
 inline RowTuning HoldRow(std::int64_t row_bytes, int threads, int vectors, bool looks_ahead = false) {
   const std::int64_t of_block = std::int64_t{threads} * vectors * 16;
   const std::int64_t blocks = (row_bytes + of_block - 1) / of_block;
   const std::int64_t of_warp = std::int64_t{32} * vectors * 16;
   const int warps = static_cast<int>((row_bytes + of_warp - 1) / of_warp);
-  return {RowTuning::Method::kBlocks, blocks > 1 ? threads : warps * 32, vectors, static_cast<int>(blocks),
-          looks_ahead};
+  return {RowTuning::Method::kBlocks,
+          blocks > 1 ? threads : warps * 32,
+          vectors,
+          static_cast<int>(blocks),
+          looks_ahead,
+          threads > 256};
 }
 
 /// The fewest threads from `threads` to 512 whose blocks of 4 vectors a thread hold a row in a cluster.
@@ -91,48 +97,96 @@ inline bool AreFewRows(std::int64_t row_bytes, std::int64_t rows) {
   return row_bytes * std::min(rows, kFewBytes) <= kFewBytes;
 }
 
+/// Whether rows keep the whole device busy for a few rounds only.
+inline bool AreSomeRows(std::int64_t row_bytes, std::int64_t rows) {
+  constexpr std::int64_t kSomeBytes = std::int64_t{64} << 20;
+  return row_bytes * std::min(rows, kSomeBytes) <= kSomeBytes;
+}
+
+/// Which blocks hold the rows of large tensors. Small blocks, many of them on a multiprocessor, hide what all threads
+/// of one wait for; beyond some length parameters, which every row reads again, want blocks that stay.
+struct LongRowLimits {
+  std::int64_t of_four;   // bytes of a row; up to here 512 threads with 4 vectors each
+  std::int64_t of_eight;  // up to here 256 threads with 8 vectors each; beyond, 512 that look ahead
+};
+
+/// `element_bytes`: 2-byte elements take twice the arithmetic a byte.
+inline LongRowLimits LimitsOf(RowWork work, int element_bytes) {
+  constexpr std::int64_t kKiB = 1024;
+  const bool narrow = element_bytes == 2;
+  switch (work) {
+    case RowWork::kOneSum:
+      return {16 * kKiB, 128 * kKiB};
+    case RowWork::kTwoInputs:
+      return {narrow ? 32 * kKiB : 0, narrow ? 0 : kLongestHeldRow / 2};
+    case RowWork::kSoftmax:
+      return narrow ? LongRowLimits{32 * kKiB, 0} : LongRowLimits{16 * kKiB, 256 * kKiB};
+    case RowWork::kMoments:
+      break;
+  }
+  return {0, narrow ? 32 * kKiB : 64 * kKiB};
+}
+
 /// A row that is longer than a stretch, on a device with clusters.
-inline RowTuning TuneLongRows(RowWork work, std::int64_t row_bytes, std::int64_t rows) {
-  constexpr std::int64_t kSomeBytes = std::int64_t{64} << 20;  // a few rounds of the whole device
-  const std::int64_t bytes = row_bytes * std::min(rows, kSomeBytes);
+inline RowTuning TuneLongRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, int element_bytes) {
   const bool fits_4 = row_bytes <= kLongestHeldRow / 2;
   if (AreFewRows(row_bytes, rows) && fits_4) {
     return SpreadRow(row_bytes, 128);
   }
-  if (row_bytes <= 32768) {
-    const bool four = work == RowWork::kTwoInputs || (work == RowWork::kOneSum && row_bytes <= 16384);
-    return four ? HoldRow(row_bytes, 512, 4) : HoldRow(row_bytes, 256, 8);
-  }
-  if (fits_4 && (work == RowWork::kTwoInputs || bytes <= kSomeBytes)) {
+  if (AreSomeRows(row_bytes, rows) && fits_4 && (work == RowWork::kTwoInputs || row_bytes > kLongestRowOfBlock)) {
     return SpreadRow(row_bytes, 256);
   }
-  const bool fits_small_blocks = row_bytes <= kLongestHeldRow / 2;
-  if (fits_small_blocks && (work == RowWork::kMoments || (work == RowWork::kSoftmax && row_bytes <= 65536))) {
+  const LongRowLimits limits = LimitsOf(work, element_bytes);
+  if (row_bytes <= limits.of_four) {
+    return HoldRow(row_bytes, 512, 4);
+  }
+  if (row_bytes <= limits.of_eight) {
     return HoldRow(row_bytes, 256, 8);
+  }
+  if (work == RowWork::kTwoInputs) {  // registers do not hold two more rows
+    return fits_4 ? SpreadRow(row_bytes, 256) : HoldRow(row_bytes, 512, 8);
   }
   return HoldRow(row_bytes, 512, 8, true);
 }
 
-/// Rows longer than a stretch that are not plain: blocks of 256 threads, unless a row needs more. Where a thread holds
-/// 8 vectors, blocks always look ahead (RowShape); operators that want many registers beside have 4, unless that would
-/// leave the last block of a row empty.
-inline RowTuning TuneShiftedRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, bool clusters) {
-  constexpr std::int64_t kBytesOfFour = std::int64_t{256} * 64;
-  const bool fits_4 = row_bytes <= (clusters ? 16 * kBytesOfFour : kBytesOfFour);
-  if (clusters && fits_4 && AreFewRows(row_bytes, rows)) {
+/// Rows longer than a stretch that are not plain. Where a thread holds 8 vectors, blocks always look ahead (RowShape).
+inline RowTuning TuneShiftedRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, int element_bytes,
+                                 bool clusters) {
+  const bool fits_4 = clusters && row_bytes <= kLongestHeldRow / 4;  // of 256 threads
+  if (fits_4 && AreFewRows(row_bytes, rows)) {
     return SpreadRow(row_bytes, 128);
   }
-  const std::int64_t places = (row_bytes + kBytesOfFour - 1) / kBytesOfFour * kBytesOfFour;
-  const bool filled = row_bytes <= kBytesOfFour || row_bytes * 10 >= places * 8;
-  if (fits_4 && (work == RowWork::kTwoInputs || (work == RowWork::kMoments && filled))) {
+  const bool two = work == RowWork::kTwoInputs;
+  if (row_bytes <= (two && element_bytes == 2 ? 16384 : 8192) || (two && fits_4 && row_bytes > kLongestRowOfBlock)) {
     return HoldRow(row_bytes, 256, 4);
   }
-  const bool small = row_bytes <= 2 * kBytesOfFour || (clusters && row_bytes > kLongestRowOfBlock);
-  return HoldRow(row_bytes, small && row_bytes <= kLongestHeldRow / 2 ? 256 : 512, 8, true);
+  if (row_bytes <= kLongestRowOfBlock || row_bytes > kLongestHeldRow / 2) {
+    return HoldRow(row_bytes, 512, 8, true);
+  }
+  RowTuning tuning = HoldRow(row_bytes, 256, 8, true);
+  tuning.roomy = work == RowWork::kMoments;  // which wants many registers beside the row
+  return tuning;
 }
 
+/// What a device has that decides which rows are held.
+struct RowDevice {
+  bool clusters = true;           // blocks can share a row (compute capability 9.0 and above)
+  std::int64_t shared_bytes = 0;  // the most that a block may have
+
+  /// Rows that are not plain pass through shared memory: two of them, and half a result.
+  std::int64_t LongestHeldRowBytes() const {
+    constexpr std::int64_t kForExchange = 4096;
+    std::int64_t longest = kLongestRowOfBlock;
+    while (!clusters && longest > kBytesOfStretch && longest * 5 / 2 + kForExchange > shared_bytes) {
+      longest /= 2;
+    }
+    return clusters ? kLongestHeldRow : longest;
+  }
+};
+
 /// `plain`: see RowVectors.
-inline RowTuning TuneRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, bool plain, bool clusters) {
+inline RowTuning TuneRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, int element_bytes, bool plain,
+                          const RowDevice& device) {
   using Method = RowTuning::Method;
   if (row_bytes <= 128) {
     return {Method::kLanes, 4, 2, 1, false};
@@ -142,14 +196,14 @@ inline RowTuning TuneRows(RowWork work, std::int64_t row_bytes, std::int64_t row
       return {Method::kLanes, lanes, 4, 1, false};
     }
   }
-  if (row_bytes > (clusters ? kLongestHeldRow : kLongestRowOfBlock)) {
-    return StreamRows(row_bytes, clusters);
+  if (row_bytes > device.LongestHeldRowBytes()) {
+    return StreamRows(row_bytes, device.clusters);
   }
   if (!plain) {
-    return TuneShiftedRows(work, row_bytes, rows, clusters);
+    return TuneShiftedRows(work, row_bytes, rows, element_bytes, device.clusters);
   }
-  if (clusters) {
-    return TuneLongRows(work, row_bytes, rows);
+  if (device.clusters) {
+    return TuneLongRows(work, row_bytes, rows, element_bytes);
   }
   return row_bytes <= 32768 ? HoldRow(row_bytes, 512, 4) : HoldRow(row_bytes, 512, 8, true);
 }

@@ -71,19 +71,23 @@ TEST_P(RowOrderTest, BitsDoNotFollowTheNumberOfRows) {
 INSTANTIATE_TEST_SUITE_P(
     , RowOrderTest,
     ::testing::Values(RowOrder{"rms_norm", 1, DataType::kBf16}, RowOrder{"rms_norm", 1, DataType::kFp32},
-                      RowOrder{"layer_norm", 1, DataType::kFp32}, RowOrder{"add_rms_norm", 2, DataType::kFp32},
-                      RowOrder{"softmax", 1, DataType::kFp32}),
+                      RowOrder{"layer_norm", 1, DataType::kFp32}, RowOrder{"layer_norm", 1, DataType::kBf16},
+                      RowOrder{"add_rms_norm", 2, DataType::kFp32}, RowOrder{"add_rms_norm", 2, DataType::kBf16},
+                      RowOrder{"softmax", 1, DataType::kBf16}, RowOrder{"softmax", 1, DataType::kFp32}),
     [](const auto& suite) { return std::string(suite.param.op) + "_" + NameOf(suite.param.dtype); });
 
 /// What row_group.cuh asks of a tuning, for every length of row.
 TEST(RowTuningTest, HoldsEveryRowInAnOrderThatFollowsFromItsBytes) {
+  // Compute capability 7.5, 8.6, 8.0 and 9.0.
+  constexpr RowDevice kDevices[] = {{false, 64 << 10}, {false, 99 << 10}, {false, 163 << 10}, {true, 227 << 10}};
   for (const RowWork work : {RowWork::kOneSum, RowWork::kTwoInputs, RowWork::kSoftmax, RowWork::kMoments}) {
     for (std::int64_t row_bytes = 2; row_bytes <= kLongestHeldRow + 4096; row_bytes += row_bytes < 4096 ? 2 : 1022) {
-      for (const bool clusters : {false, true}) {
-        const RowTuning alone = TuneRows(work, row_bytes, 1, true, clusters);
+      for (const RowDevice& device : kDevices) {
+        const RowTuning alone = TuneRows(work, row_bytes, 1, 2, true, device);
         for (const bool plain : {false, true}) {
           for (const std::int64_t rows : {1, 30, 1000, 1000000}) {
-            const RowTuning tuning = TuneRows(work, row_bytes, rows, plain, clusters);
+            const int element_bytes = row_bytes % 4 == 0 ? 4 : 2;
+            const RowTuning tuning = TuneRows(work, row_bytes, rows, element_bytes, plain, device);
             SCOPED_TRACE(std::to_string(row_bytes) + " bytes, " + std::to_string(rows) + " rows: " + tuning.ToString());
             ASSERT_EQ(tuning.method, alone.method);
             if (tuning.method == RowTuning::Method::kLanes) {
@@ -95,8 +99,13 @@ TEST(RowTuningTest, HoldsEveryRowInAnOrderThatFollowsFromItsBytes) {
               ASSERT_GE(of_block * tuning.cluster_blocks, row_bytes);
               ASSERT_TRUE(tuning.cluster_blocks == 1 || (of_block & (of_block - 1)) == 0);
             }
+            // Rows that are not plain, two of them and half a result, pass through shared memory.
+            if (!plain && tuning.method == RowTuning::Method::kBlocks) {
+              const std::int64_t of_block = std::int64_t{tuning.threads / 32} * tuning.vectors / 4 * (129 * 16);
+              ASSERT_LE(of_block * 5 / 2 + 1024, device.shared_bytes);
+            }
             ASSERT_LE(tuning.threads, kMostThreadsOfRowBlock);
-            ASSERT_LE(tuning.cluster_blocks, clusters ? 16 : 1);
+            ASSERT_LE(tuning.cluster_blocks, device.clusters ? 16 : 1);
           }
         }
       }

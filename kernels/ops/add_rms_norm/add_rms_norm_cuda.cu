@@ -6,7 +6,8 @@ namespace kernelwire {
 
 int LaunchAddRmsNormCuda(const Launch& launch, CUstream_st* stream) {
   const auto params = launch.plan->Params<AddRmsNormParams>();
-  const AddRmsNormArguments arguments{TableOf(launch), launch.total_rows, params.width, params.epsilon, {}, {}};
+  const AddRmsNormArguments arguments{
+      TableOf(launch), launch.total_rows, params.width, NormEpsilon::Of(params.epsilon), {}, {}};
   const RowAccess access = AccessOfRows(launch, params.x_type, params.width,
                                         {{false, kAddRmsNormA, kRowStrideX},
                                          {false, kAddRmsNormB, kRowStrideB},

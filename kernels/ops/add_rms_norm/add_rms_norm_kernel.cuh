@@ -85,8 +85,11 @@ struct AddRmsNormLoads {
 };
 
 /// Rows that registers hold: each is read once, and written after all of it has been read.
-template <typename T, typename Shape, bool kPlain>
-__global__ void __launch_bounds__(Shape::BlockThreads(kPlain), Shape::ResidentBlocks(kPlain))
+///
+/// `kFew`: there are too few rows for other warps to hide the way of the weights, so there are registers for them while
+/// a and b are on their way.
+template <typename T, typename Shape, bool kPlain, bool kFew>
+__global__ void __launch_bounds__(Shape::BlockThreads(kPlain), kFew ? 1 : Shape::ResidentBlocks(kPlain))
     AddRmsNormResidentKernel(const __grid_constant__ AddRmsNormArguments arguments) {
   AwaitEarlierWork(arguments);
   using Acc = AccumulatorOf<T>;
@@ -98,11 +101,12 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kPlain), Shape::ResidentBl
   const HeldSpace<T, Shape, kPlain, 2> space(arguments.access.bytes);
   const Loads begin(space.In(0), space.In(1));
   const auto row_at = [&](std::int64_t index) { return AddRmsNormRowAt<T, T>(arguments, index); };
-  ForEachRow<Shape::template kLooksAhead<kPlain>>(
-      group, blocks, arguments.total_rows, row_at, begin, [&](const auto& row, Loads& loads) {
+  constexpr bool kAhead = !kPlain && Shape::template kLooksAhead<kPlain>;  // registers do not hold two more rows
+  ForEachRow<kAhead>(
+      group, blocks, arguments.total_rows, row_at, begin, [&](const auto& row, Loads& loads, const auto& /*again*/) {
         DeviceParameter<T, Shape::kVectors, Acc, kPlain> weight(row.weight_word, row.weight, Acc{1});
         if (Shape::kVectors <= 4) {
-          weight.Prefetch(group, 0, width);
+          weight.Prefetch(group, width);
         }
         loads.x.StayPacked();
         const RmsFactor<Acc> scale(RowSum(group, SumOfSquares<Acc>(loads.x)) / static_cast<Acc>(width),
@@ -113,7 +117,7 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kPlain), Shape::ResidentBl
           const auto element = [a = row.a.data, b = row.b.data](int i) {
             return Widen<double>(Narrow<T>(Widen<Acc>(a[i]) + Widen<Acc>(b[i])));
           };
-          StoreRmsNorm(group, loads.x, weight, scale, row, width, arguments.epsilon, space.Out(), element);
+          StoreRmsNorm(group, loads.x, weight, scale, row, width, arguments.epsilon.f64, space.Out(), element);
         }
         if (row.residual != nullptr) {
           Held::Store(group, row.residual, width, space.Out(), [&](int v, int) { return loads.x.vectors[v]; });
@@ -175,11 +179,11 @@ __global__ void __launch_bounds__(RowGrid<BlockGroup>::kBlockThreads)
   }
 }
 
-template <typename T>
+template <typename T, bool kFew>
 struct AddRmsNormKernels {
   static constexpr int kInputs = 2;
   template <typename Shape, bool kPlain>
-  static constexpr auto kHeld = &AddRmsNormResidentKernel<T, Shape, kPlain>;
+  static constexpr auto kHeld = &AddRmsNormResidentKernel<T, Shape, kPlain, kFew && kPlain && Shape::kVectors <= 4>;
   template <typename Out>
   static constexpr auto kStreamed = &AddRmsNormStreamKernel<T, Out>;
 };
@@ -188,8 +192,13 @@ struct AddRmsNormKernels {
 template <typename T>
 cudaError_t LaunchAddRmsNormRows(DataType y_type, const RowAccess& access, const AddRmsNormArguments& arguments,
                                  cudaStream_t stream) {
-  return LaunchRowsOf<T, AddRmsNormKernels<T>>(RowWork::kTwoInputs, y_type, access, arguments.total_rows, arguments,
-                                               stream);
+  const std::int64_t rows = arguments.total_rows;
+  const std::int64_t row_bytes = arguments.width * static_cast<std::int64_t>(sizeof(T));
+  const bool few = sizeof(T) == 2 ? AreFewRows(row_bytes, rows) : AreSomeRows(row_bytes, rows);
+  return access.plain && few
+             ? LaunchRowsOf<T, AddRmsNormKernels<T, true>>(RowWork::kTwoInputs, y_type, access, rows, arguments, stream)
+             : LaunchRowsOf<T, AddRmsNormKernels<T, false>>(RowWork::kTwoInputs, y_type, access, rows, arguments,
+                                                            stream);
 }
 
 // A file each, so that they compile side by side.

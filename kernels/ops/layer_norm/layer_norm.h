@@ -29,9 +29,11 @@ KERNELWIRE_HOST_DEVICE constexpr DataType LayerNormStatisticsType(DataType x_typ
 /// Whether moments found in f32 must not be believed, and the row is computed again in f64: sums have overflowed, or
 /// the squares have underflowed where epsilon does not hide it. True for NaN too, which two overflows of unlike sign
 /// give as well.
-KERNELWIRE_HOST_DEVICE constexpr bool MomentsLeaveF32(double mean, double variance, double epsilon) {
-  const bool in_range = mean >= -3.4e38 && mean <= 3.4e38 && variance <= 3.4e38;
-  return !in_range || (variance < 0x1p-100 && epsilon < 0x1p-80);
+template <typename Acc>
+KERNELWIRE_HOST_DEVICE constexpr bool MomentsLeaveF32(Acc mean, Acc variance, Acc epsilon) {
+  constexpr Acc kMost(3.4e38F);
+  const bool in_range = mean >= -kMost && mean <= kMost && variance <= kMost;
+  return !in_range || (variance < Acc(0x1p-100F) && epsilon < Acc(0x1p-80F));
 }
 
 }  // namespace kernelwire

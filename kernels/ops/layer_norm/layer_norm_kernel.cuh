@@ -20,7 +20,7 @@ struct LayerNormArguments {
   SegmentTable table;
   std::int64_t total_rows;
   std::int64_t width;
-  double epsilon;
+  NormEpsilon epsilon;
   RowAccess access;
   RowTuning tuning;
 };
@@ -86,11 +86,12 @@ __device__ __forceinline__ void StoreStatistics(const Group& group, const Row& r
   }
 }
 
-/// From moments to outputs of a held row. `kPrefetched`: its parameters have been asked for already.
-template <bool kPrefetched, typename Held, typename Group, typename Row, typename Parameter, typename Acc>
-__device__ __forceinline__ void StoreNormalised(const Group& group, const Held& held, const Row& row,
-                                                const Parameter& weight, const Parameter& bias,
-                                                const Moments<Acc>& moments, double epsilon, const RowPath& out) {
+/// From moments to outputs of a held row. `kAtOnce`: how many vectors of each parameter are asked for at a time, 0 if
+/// all have been asked for already.
+template <int kAtOnce, typename Held, typename Group, typename Row, typename Parameter, typename Acc>
+__device__ __forceinline__ void StoreNormalised(const Group& group, const Held& held, const Row& row, Parameter& weight,
+                                                Parameter& bias, const Moments<Acc>& moments,
+                                                const NormEpsilon& epsilon, const RowPath& out) {
   using T = typename Held::Element;
   const int count = row.x.count;
   const Acc inv_std_dev = moments.InvStdDev(epsilon);
@@ -118,21 +119,24 @@ __device__ __forceinline__ void StoreNormalised(const Group& group, const Held& 
     }
   };
   if (!weight.IsOfSameType() || !bias.IsOfSameType()) {
+    weight.Settle();
+    bias.Settle();
     store(any);
-  } else if constexpr (kPrefetched) {
+  } else if constexpr (kAtOnce == 0) {
     store([&](int v, int, Values weights, Values biases) {
-      weight.PrefetchedValues(v, weights);
-      bias.PrefetchedValues(v, biases);
+      weight.FetchedValues(v, weights);
+      bias.FetchedValues(v, biases);
     });
   } else {
-    constexpr int kStep = Held::template kStep<Group>;
-    const T* const weight_base = weight.Base(group);
-    const T* const bias_base = bias.Base(group);
     store([&](int v, int index, Values weights, Values biases) {
-      if (index < count && Parameter::IsWhole(index, count)) {
-        Unpack<T>(LoadConstantGranule(weight_base + v * kStep), weights);
-        Unpack<T>(LoadConstantGranule(bias_base + v * kStep), biases);
-      } else if (!Held::kPlain) {
+      if (v % kAtOnce == 0) {
+        weight.template Fetch<kAtOnce>(group, v, count);
+        bias.template Fetch<kAtOnce>(group, v, count);
+      }
+      if (Parameter::IsWhole(index, count)) {
+        weight.template FetchedValues<kAtOnce>(v, weights);
+        bias.template FetchedValues<kAtOnce>(v, biases);
+      } else {
         any(v, index, weights, biases);
       }
     });
@@ -143,7 +147,7 @@ __device__ __forceinline__ void StoreNormalised(const Group& group, const Held& 
 /// and nothing of the held row goes along: the way there may cost, the kernels that hardly ever take it should not.
 template <typename Held, typename Acc, typename Group, typename Row>
 __device__ __noinline__ void NormaliseElements(const Group group, const Row row, const Moments<Acc> moments,
-                                               double epsilon) {
+                                               const NormEpsilon epsilon) {
   using Out = std::remove_pointer_t<decltype(row.y)>;
   const Acc inv_std_dev = moments.InvStdDev(epsilon);
   StoreStatistics(group, row, moments, inv_std_dev);
@@ -178,7 +182,8 @@ struct LayerNormLoads : RowLoads<Held, FillZero> {
 /// Rows that registers hold: each is read once, and written after all of it has been read.
 ///
 /// `kFew`: there are too few rows for other warps to hide the way of weights and biases, so they are asked for before
-/// the reductions. Where there are many, that would only take the registers that let more warps run.
+/// the reduction. Where there are many, that would only take the registers that let more warps run, and a row of a
+/// block is found again rather than remembered.
 template <typename T, typename Shape, bool kPlain, bool kFew>
 __global__ void __launch_bounds__(Shape::BlockThreads(kPlain), kFew ? 1 : Shape::ResidentBlocks(kPlain))
     LayerNormResidentKernel(const __grid_constant__ LayerNormArguments arguments) {
@@ -191,24 +196,33 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kPlain), kFew ? 1 : Shape:
   auto group = RowGrid<typename Shape::Group>::GroupOf(blocks);
   const HeldSpace<T, Shape, kPlain, 1> space(arguments.access.bytes);
   const auto row_at = [&](std::int64_t index) { return LayerNormRowAt<T, T>(arguments, index); };
-  ForEachRow<Shape::template kLooksAhead<kPlain>>(
-      group, blocks, arguments.total_rows, row_at, Loads(space.In(0)), [&](const auto& row, Loads& loads) {
-        Parameter weight(row.weight_word, row.weight, Acc{1});
-        Parameter bias(row.bias_word, row.bias, Acc{0});
-        if (kFew) {
-          weight.Prefetch(group, 0, row.x.count);
-          bias.Prefetch(group, 0, row.x.count);
-        }
-        const auto moments = MomentsOf<Acc>(group, loads.x, loads.beginning, row.x.count);
-        loads.x.StayPacked();
-        if (moments.LeaveF32(arguments.epsilon)) {
-          NormaliseElements<Held, double>(group, row, MomentsInF64<Held>(group, row), arguments.epsilon);
-        } else if (!weight.IsPlain() || !bias.IsPlain()) {
-          NormaliseElements<Held, Acc>(group, row, moments, arguments.epsilon);
-        } else {
-          StoreNormalised<kFew>(group, loads.x, row, weight, bias, moments, arguments.epsilon, space.Out());
-        }
-      });
+  constexpr bool kAhead = Shape::template kLooksAhead<kPlain>;
+  constexpr bool kFindsAgain = Shape::kOfBlocks && !kAhead && !kFew;
+  constexpr int kAtOnce = kFew ? 0 : Shape::kRoomy ? 4 : 2;  // more would take registers from the row
+  const auto finish = [&](const auto& begun, Loads& loads, const auto& again) {
+    auto row = begun;
+    Parameter weight(row.weight_word, row.weight, Acc{1});
+    Parameter bias(row.bias_word, row.bias, Acc{0});
+    if (kFew) {
+      weight.Prefetch(group, row.x.count);
+      bias.Prefetch(group, row.x.count);
+    }
+    const auto moments = MomentsOf<Acc>(group, loads.x, loads.beginning, row.x.count);
+    loads.x.StayPacked();
+    if constexpr (kFindsAgain) {
+      row = again();
+      weight = Parameter(row.weight_word, row.weight, Acc{1});
+      bias = Parameter(row.bias_word, row.bias, Acc{0});
+    }
+    if (moments.LeaveF32(arguments.epsilon)) {
+      NormaliseElements<Held, double>(group, row, MomentsInF64<Held>(group, row), arguments.epsilon);
+    } else if (!weight.IsPlain() || !bias.IsPlain()) {
+      NormaliseElements<Held, Acc>(group, row, moments, arguments.epsilon);
+    } else {
+      StoreNormalised<kAtOnce>(group, loads.x, row, weight, bias, moments, arguments.epsilon, space.Out());
+    }
+  };
+  ForEachRow<kAhead>(group, blocks, arguments.total_rows, row_at, Loads(space.In(0)), finish);
 }
 
 /// The moments of a row of any width, a stretch at a time.
@@ -238,8 +252,8 @@ __device__ Moments<Acc> StreamMoments(BlockGroup& group, const RowSource<T>& x, 
 /// A row of any width, a stretch at a time; sums of stretches run in f64. Returns false, and writes nothing, when the
 /// moments leave f32.
 template <typename Acc, typename T, typename Out>
-__device__ bool StreamLayerNorm(BlockGroup& group, const LayerNormRow<T, Out>& row, std::int64_t width, double epsilon,
-                                const RowPath& path) {
+__device__ bool StreamLayerNorm(BlockGroup& group, const LayerNormRow<T, Out>& row, std::int64_t width,
+                                const NormEpsilon& epsilon, const RowPath& path) {
   const Moments<Acc> moments = StreamMoments<Acc>(group, row.x, width, path);
   if (moments.LeaveF32(epsilon)) {
     return false;

@@ -55,21 +55,22 @@ struct Moments {
   }
 
   __device__ __forceinline__ Acc Mean() const { return first_mean + correction; }
-  __device__ __forceinline__ Acc InvStdDev(double epsilon) const {
-    return InverseRoot(variance + static_cast<Acc>(epsilon));
+  __device__ __forceinline__ Acc InvStdDev(const NormEpsilon& epsilon) const {
+    return InverseRoot(variance + epsilon.As<Acc>());
   }
-  __device__ __forceinline__ bool LeaveF32(double epsilon) const {
-    return std::is_same_v<Acc, float> &&
-           MomentsLeaveF32(static_cast<double>(Mean()), static_cast<double>(variance), epsilon);
+  __device__ __forceinline__ bool LeaveF32(const NormEpsilon& epsilon) const {
+    return std::is_same_v<Acc, float> && MomentsLeaveF32(Mean(), variance, epsilon.As<Acc>());
   }
 };
 
-/// The mean of kLength values, as a tree of neighbours; each is divided first, since a sum could leave the type.
+/// The mean of the first `count` of kLength values, as a tree of neighbours; the others are 0. Each is divided first,
+/// since a sum could leave the type.
 template <int kLength, typename Acc>
-__device__ __forceinline__ Acc MeanOf(Acc (&values)[kLength]) {
+__device__ __forceinline__ Acc MeanOf(Acc (&values)[kLength], int count) {
+  const Acc share = Acc{1} / static_cast<Acc>(min(count, kLength));
 #pragma unroll
   for (Acc& value : values) {
-    value *= Acc{1} / kLength;
+    value *= share;
   }
 #pragma unroll
   for (int step = 1; step < kLength; step *= 2) {
@@ -81,8 +82,9 @@ __device__ __forceinline__ Acc MeanOf(Acc (&values)[kLength]) {
   return values[0];
 }
 
-/// The beginning of a row, 16 bytes, of which a mean is taken to begin with. Asked for with the row, so that it is
-/// there when that is. `kPlain`: the row is aligned to 16 bytes; otherwise a lane has an element.
+/// The beginning of a row, 16 bytes, of which a mean is taken to begin with; for threads that have no lane beside them
+/// that holds it. Asked for with the row, so that it is there when that is. `kPlain`: the row is aligned to 16 bytes;
+/// otherwise a lane has an element.
 template <typename T, bool kPlain>
 struct RowBeginning {
   static constexpr int kLength = kElementsOfGranule<T>;
@@ -103,25 +105,12 @@ struct RowBeginning {
     if constexpr (kPlain) {
       Acc values[kLength];
       Unpack<T>(granule, values);
-      return MeanOf(values);
+      return MeanOf(values, kLength);
     } else {
       return ReduceLanes<kLength>(Widen<Acc>(element) * (Acc{1} / kLength), [](Acc a, Acc b) { return a + b; });
     }
   }
 };
-
-/// This thread's part of the sum: for each stretch, in four chains. Elements beyond the row are 0.
-template <typename Acc, typename Held>
-__device__ __forceinline__ RowParts<Acc, Held::kStretches> SumOf(const Held& held) {
-  RowParts<Acc, Held::kStretches> parts;
-#pragma unroll
-  for (int s = 0; s < Held::kStretches; ++s) {
-    Acc sums[4] = {};
-    ForEachElement<Acc>(held, s, [&](int i, Acc value) { sums[i % 4] += value; });
-    parts.of_stretch[s] = (sums[0] + sums[1]) + (sums[2] + sums[3]);
-  }
-  return parts;
-}
 
 /// This thread's part of the deviations of stretch `s`. `kWhole`: the row goes on beyond the stretch.
 template <bool kWhole, typename Acc, typename Held, typename Group>
@@ -132,11 +121,14 @@ __device__ __forceinline__ Deviations<Acc> DeviationsOfStretch(const Group& grou
 #pragma unroll
   for (int v = s * Held::kVectorsOfStretch; v < (s + 1) * Held::kVectorsOfStretch; ++v) {
     const int left = count - Held::IndexOf(group, v);
+    if (!kWhole && left <= 0) {
+      continue;
+    }
     Acc values[Held::kLength];
     Unpack<typename Held::Element>(held.vectors[v], values);
 #pragma unroll
     for (int j = 0; j < Held::kLength; ++j) {
-      const Acc deviation = kWhole || left > (Held::kPlain ? 0 : j) ? values[j] - mean : Acc{0};
+      const Acc deviation = kWhole || Held::kPlain || left > j ? values[j] - mean : Acc{0};
       sums[j % 2] += deviation;
       squares[j % 2] = fma(deviation, deviation, squares[j % 2]);
     }
@@ -158,21 +150,25 @@ __device__ __forceinline__ RowParts<Deviations<Acc>, Held::kStretches> Deviation
   return parts;
 }
 
-/// The moments of a held row of `width` elements. Called by all of the group. (Lanes agree on a mean sooner than they
-/// would have the row's beginning.)
+/// A mean to begin with of a held row of `width` elements: that of its first 16 bytes.
 template <typename Acc, typename Held, int kLanes, typename Beginning>
-__device__ __forceinline__ Moments<Acc> MomentsOf(LaneGroup<kLanes>& group, Held& held, const Beginning& /*beginning*/,
-                                                  int width) {
-  const auto count = static_cast<Acc>(width);
-  const Acc first_mean = RowSum(group, SumOf<Acc>(held)) / count;
-  held.StayPacked();
-  return Moments<Acc>(first_mean, TotalOf(group, DeviationsOf(group, held, width, first_mean)), count);
+__device__ __forceinline__ Acc FirstMean(const LaneGroup<kLanes>& group, const Held& held,
+                                         const Beginning& /*beginning*/, int width) {
+  Acc values[Held::kLength];
+  Unpack<typename Held::Element>(held.vectors[0], values);
+  return __shfl_sync(group.members(), MeanOf(values, width), 0, kLanes);
 }
 
 template <typename Acc, typename Held, typename Beginning>
-__device__ __forceinline__ Moments<Acc> MomentsOf(BlockGroup& group, Held& held, const Beginning& beginning,
-                                                  int width) {
-  Acc first_mean = beginning.template Mean<Acc>();
+__device__ __forceinline__ Acc FirstMean(const BlockGroup& /*group*/, const Held& /*held*/, const Beginning& beginning,
+                                         int /*width*/) {
+  return beginning.template Mean<Acc>();
+}
+
+/// The moments of a held row of `width` elements. Called by all of the group.
+template <typename Acc, typename Held, typename Group, typename Beginning>
+__device__ __forceinline__ Moments<Acc> MomentsOf(Group& group, Held& held, const Beginning& beginning, int width) {
+  Acc first_mean = FirstMean<Acc>(group, held, beginning, width);
 #pragma unroll 1
   for (bool again = false;; again = true) {
     const Moments<Acc> moments(first_mean, TotalOf(group, DeviationsOf(group, held, width, first_mean)),

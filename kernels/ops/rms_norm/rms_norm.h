@@ -16,8 +16,9 @@ inline constexpr int kRmsNormWeightInput = 1;
 
 /// Beyond these mean squares a sum of squares in f32 has overflowed, or has lost its low bits to underflow in a place
 /// where epsilon does not hide it: such a row is computed again in f64. False for NaN, which no precision cures.
-KERNELWIRE_HOST_DEVICE constexpr bool MeanSquareLeavesF32(double mean_square, double epsilon) {
-  return mean_square > 3.4e38 || (mean_square < 0x1p-100 && epsilon < 0x1p-80);
+template <typename Acc>
+KERNELWIRE_HOST_DEVICE constexpr bool MeanSquareLeavesF32(Acc mean_square, Acc epsilon) {
+  return mean_square > Acc(3.4e38F) || (mean_square < Acc(0x1p-100F) && epsilon < Acc(0x1p-80F));
 }
 
 }  // namespace kernelwire

@@ -6,7 +6,8 @@ namespace kernelwire {
 
 int LaunchRmsNormCuda(const Launch& launch, CUstream_st* stream) {
   const auto params = launch.plan->Params<RmsNormParams>();
-  const RmsNormArguments arguments{TableOf(launch), launch.total_rows, params.width, params.epsilon, {}, {}};
+  const RmsNormArguments arguments{
+      TableOf(launch), launch.total_rows, params.width, NormEpsilon::Of(params.epsilon), {}, {}};
   const RowAccess access =
       AccessOfRows(launch, params.x_type, params.width, {{false, kRmsNormX, kRowStrideX}, {true, 0, kRowStrideY}},
                    {{kRmsNormWeightInput, kRowWeight}});

@@ -22,7 +22,7 @@ struct RmsNormArguments {
   SegmentTable table;
   std::int64_t total_rows;
   std::int64_t width;
-  double epsilon;
+  NormEpsilon epsilon;
   RowAccess access;
   RowTuning tuning;
 };
@@ -66,9 +66,9 @@ struct RmsFactor {
   Acc factor;
   bool leaves_f32;
 
-  __device__ __forceinline__ RmsFactor(Acc mean_square, double epsilon)
-      : factor(InverseRoot(mean_square + static_cast<Acc>(epsilon))),
-        leaves_f32(std::is_same_v<Acc, float> && MeanSquareLeavesF32(static_cast<double>(mean_square), epsilon)) {}
+  __device__ __forceinline__ RmsFactor(Acc mean_square, const NormEpsilon& epsilon)
+      : factor(InverseRoot(mean_square + epsilon.As<Acc>())),
+        leaves_f32(std::is_same_v<Acc, float> && MeanSquareLeavesF32(mean_square, epsilon.As<Acc>())) {}
 };
 
 /// y = (x * factor) * weight of a held row. Weights of up to 4 vectors were asked for before the row's reduction;
@@ -98,15 +98,16 @@ __device__ __forceinline__ void StoreScaled(const Group& group, const Held& held
     }
   };
   if (!weight.IsOfSameType()) {
+    weight.Settle();
     store(any);
     return;
   }
   store([&](int v, int index, Values weights) {
     if (Held::kVectors > 4 && v % Parameter::kTogether == 0) {
-      weight.Prefetch(group, v, width);
+      weight.template Fetch<Parameter::kTogether>(group, v, width);
     }
     if (Parameter::IsWhole(index, width)) {
-      weight.PrefetchedValues(v, weights);
+      weight.FetchedValues(v, weights);
     } else {
       any(v, index, weights);
     }
@@ -172,16 +173,17 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kPlain), Shape::ResidentBl
   const HeldSpace<T, Shape, kPlain, 1> space(arguments.access.bytes);
   const auto row_at = [&](std::int64_t index) { return RmsNormRowAt<T, T>(arguments, index); };
   ForEachRow<Shape::template kLooksAhead<kPlain>>(
-      group, blocks, arguments.total_rows, row_at, Loads(space.In(0)), [&](const auto& row, Loads& loads) {
+      group, blocks, arguments.total_rows, row_at, Loads(space.In(0)),
+      [&](const auto& row, Loads& loads, const auto& /*again*/) {
         DeviceParameter<T, Shape::kVectors, Acc, kPlain> weight(row.weight_word, row.weight, Acc{1});
         if (Shape::kVectors <= 4) {
-          weight.Prefetch(group, 0, width);
+          weight.Prefetch(group, width);
         }
         const Acc sum = RowSum(group, SumOfSquares<Acc>(loads.x));
         loads.x.StayPacked();
         weight.StayPacked();
         const RmsFactor<Acc> scale(sum / static_cast<Acc>(width), arguments.epsilon);
-        StoreRmsNorm(group, loads.x, weight, scale, row, width, arguments.epsilon, space.Out(),
+        StoreRmsNorm(group, loads.x, weight, scale, row, width, arguments.epsilon.f64, space.Out(),
                      [x = row.x.data](int i) { return Widen<double>(x[i]); });
       });
 }
@@ -199,13 +201,13 @@ __device__ bool StreamRmsNorm(BlockGroup& group, Source& source, Out* y, const v
   });
   source.Passed();
   const double mean_square = RowSum(group, RowParts<double, 1>{{partial}}) / static_cast<double>(arguments.width);
-  if (std::is_same_v<Acc, float> && MeanSquareLeavesF32(mean_square, arguments.epsilon)) {
+  if (std::is_same_v<Acc, float> && MeanSquareLeavesF32(mean_square, arguments.epsilon.f64)) {
     return false;
   }
   if (y == nullptr) {
     return true;
   }
-  const auto factor = static_cast<Acc>(InverseRoot(mean_square + arguments.epsilon));
+  const auto factor = static_cast<Acc>(InverseRoot(mean_square + arguments.epsilon.f64));
   const StreamedParameter<T, Acc> weight(weight_word, weight_data, Acc{1});
   ForEachStretchBackwards<T>(group, arguments.width, [&](std::int64_t first, int count) {
     const auto compute = [&](std::int64_t at, Acc(&values)[StreamVectors<T>::kLength]) {

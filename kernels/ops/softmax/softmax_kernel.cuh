@@ -150,7 +150,7 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kPlain), Shape::ResidentBl
   const Loads begin(space.In(0));
   const auto row_at = [&](std::int64_t index) { return SoftmaxRowAt<T, T>(arguments, index); };
   ForEachRow<Shape::template kLooksAhead<kPlain>>(
-      group, blocks, arguments.pieces, row_at, begin, [&](const auto& row, Loads& loads) {
+      group, blocks, arguments.pieces, row_at, begin, [&](const auto& row, Loads& loads, const auto& /*again*/) {
         Exponentials<T, Acc, Held> exponentials;
         const auto agreed = Agree(group, loads.x, exponentials);
         const SoftmaxResult<kLog, T, Acc> result(agreed.row);
