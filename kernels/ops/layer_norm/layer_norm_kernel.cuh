@@ -241,7 +241,7 @@ __device__ Moments<Acc> StreamMoments(BlockGroup& group, const RowSource<T>& x, 
       part = {part.sum + static_cast<double>(of_stretch.sum), part.squares + static_cast<double>(of_stretch.squares)};
     });
     const Moments<Acc> moments(first_mean, TotalOf(group, RowParts<Deviations<double>, 1>{{part}}),
-                               static_cast<double>(width));
+                               static_cast<double>(width), kMostOff<T>);
     if (again || moments.is_close) {  // alike in the whole group
       return moments;
     }

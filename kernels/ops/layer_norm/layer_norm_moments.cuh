@@ -40,14 +40,14 @@ struct Moments {
   Acc first_mean;
   Acc correction;
   Acc variance;
-  bool is_close;  // the first mean was near enough: squares did not cancel
+  bool is_close;  // the first mean was near enough, by `most_off`: squares did not cancel
 
   template <typename Sum>
-  __device__ __forceinline__ Moments(Acc first, const Deviations<Sum>& total, Sum width) {
+  __device__ __forceinline__ Moments(Acc first, const Deviations<Sum>& total, Sum width, float most_off) {
     const Sum centre = total.sum / width;
     const auto off = static_cast<Acc>(centre);
     variance = static_cast<Acc>(fma(-total.sum, centre, total.squares) / width);
-    is_close = off * off <= 2 * variance;  // not of a NaN
+    is_close = off * off <= static_cast<Acc>(most_off) * variance;  // not of a NaN
     variance = variance < Acc{0} ? Acc{0} : variance;
     first_mean = first + off;
     const Acc moved = first_mean - first;
@@ -63,11 +63,19 @@ struct Moments {
   }
 };
 
-/// The mean of the first `count` of kLength values, as a tree of neighbours; the others are 0. Each is divided first,
+/// Lanes whose first vectors are the beginning of a row of T, and by how much of the deviation its mean may be off
+/// (squared). Where 16 bits are left in the end, little is enough; FP32 would lose a bit or two.
+template <typename T>
+inline constexpr int kLanesOfBeginning = sizeof(T) == 2 ? 1 : 4;
+template <typename T>
+inline constexpr float kMostOff = sizeof(T) == 2 ? 2.0F : 0.5F;
+
+/// The mean of the beginning of a row of `width` elements of T, of which this lane has those of its vector that exist,
+/// and 0 for others: a tree of neighbours, the same in each of kLanesOfBeginning lanes. Each element is divided first,
 /// since a sum could leave the type.
-template <int kLength, typename Acc>
-__device__ __forceinline__ Acc MeanOf(Acc (&values)[kLength], int count) {
-  const Acc share = Acc{1} / static_cast<Acc>(min(count, kLength));
+template <typename T, int kLength, typename Acc>
+__device__ __forceinline__ Acc MeanOfBeginning(Acc (&values)[kLength], int width) {
+  const Acc share = Acc{1} / static_cast<Acc>(min(width, kLanesOfBeginning<T> * kLength));
 #pragma unroll
   for (Acc& value : values) {
     value *= share;
@@ -79,12 +87,12 @@ __device__ __forceinline__ Acc MeanOf(Acc (&values)[kLength], int count) {
       values[i] += values[i + step];
     }
   }
-  return values[0];
+  return ReduceLanes<kLanesOfBeginning<T>>(values[0], [](Acc a, Acc b) { return a + b; });
 }
 
-/// The beginning of a row, 16 bytes, of which a mean is taken to begin with; for threads that have no lane beside them
-/// that holds it. Asked for with the row, so that it is there when that is. `kPlain`: the row is aligned to 16 bytes;
-/// otherwise a lane has an element.
+/// The beginning of a row, for threads that have no lane beside them that holds it. Asked for with the row, so that it
+/// is there when that is. `kPlain`: the row is aligned to 16 bytes, and longer than its beginning; a lane has a vector.
+/// Otherwise a lane has an element. The mean is the same, to the bit.
 template <typename T, bool kPlain>
 struct RowBeginning {
   static constexpr int kLength = kElementsOfGranule<T>;
@@ -93,21 +101,23 @@ struct RowBeginning {
 
   __device__ __forceinline__ void Load(const T* row, std::int64_t width) {
     if constexpr (kPlain) {
-      granule = LoadConstantGranule(row);
+      granule = LoadConstantGranule(row + threadIdx.x % kLanesOfBeginning<T> * kLength);
     } else {
-      const std::int64_t index = min(static_cast<std::int64_t>(threadIdx.x % kLength), width - 1);
+      const std::int64_t index =
+          min(static_cast<std::int64_t>(threadIdx.x % (kLanesOfBeginning<T> * kLength)), width - 1);
       element = index < 0 ? T(0.0F) : __ldg(row + index);
     }
   }
   /// Called by whole warps.
   template <typename Acc>
   __device__ __forceinline__ Acc Mean() const {
+    constexpr int kElements = kLanesOfBeginning<T> * kLength;
     if constexpr (kPlain) {
       Acc values[kLength];
       Unpack<T>(granule, values);
-      return MeanOf(values, kLength);
+      return MeanOfBeginning<T>(values, kElements);
     } else {
-      return ReduceLanes<kLength>(Widen<Acc>(element) * (Acc{1} / kLength), [](Acc a, Acc b) { return a + b; });
+      return ReduceLanes<kElements>(Widen<Acc>(element) * (Acc{1} / kElements), [](Acc a, Acc b) { return a + b; });
     }
   }
 };
@@ -150,13 +160,13 @@ __device__ __forceinline__ RowParts<Deviations<Acc>, Held::kStretches> Deviation
   return parts;
 }
 
-/// A mean to begin with of a held row of `width` elements: that of its first 16 bytes.
+/// A mean to begin with of a held row of `width` elements: that of its beginning.
 template <typename Acc, typename Held, int kLanes, typename Beginning>
 __device__ __forceinline__ Acc FirstMean(const LaneGroup<kLanes>& group, const Held& held,
                                          const Beginning& /*beginning*/, int width) {
   Acc values[Held::kLength];
   Unpack<typename Held::Element>(held.vectors[0], values);
-  return __shfl_sync(group.members(), MeanOf(values, width), 0, kLanes);
+  return __shfl_sync(group.members(), MeanOfBeginning<typename Held::Element>(values, width), 0, kLanes);
 }
 
 template <typename Acc, typename Held, typename Beginning>
@@ -172,7 +182,7 @@ __device__ __forceinline__ Moments<Acc> MomentsOf(Group& group, Held& held, cons
 #pragma unroll 1
   for (bool again = false;; again = true) {
     const Moments<Acc> moments(first_mean, TotalOf(group, DeviationsOf(group, held, width, first_mean)),
-                               static_cast<Acc>(width));
+                               static_cast<Acc>(width), kMostOff<typename Held::Element>);
     if (again || moments.is_close) {  // alike in the whole group
       return moments;
     }
@@ -202,7 +212,7 @@ __device__ __noinline__ Moments<double> MomentsInF64(Group group, const Row row)
     Deviations<double>& part = parts.of_stretch[i / kHeldOfStretch];
     part = {part.sum + deviation, fma(deviation, deviation, part.squares)};
   }
-  return Moments<double>(first_mean, TotalOf(group, parts), static_cast<double>(width));
+  return Moments<double>(first_mean, TotalOf(group, parts), static_cast<double>(width), 0.0F);
 }
 
 }  // namespace kernelwire
