@@ -126,19 +126,22 @@ struct RowBeginning {
 template <bool kWhole, typename Acc, typename Held, typename Group>
 __device__ __forceinline__ Deviations<Acc> DeviationsOfStretch(const Group& group, const Held& held, int s, int count,
                                                                Acc mean) {
+  // Where lanes have a row, those of no vector pass by. In blocks the branches would cost 16-bit rows more registers
+  // than there are.
+  constexpr bool kPassesBy = !kWhole && (!std::is_same_v<Group, BlockGroup> || sizeof(typename Held::Element) != 2);
   Acc sums[2] = {};
   Acc squares[2] = {};
 #pragma unroll
   for (int v = s * Held::kVectorsOfStretch; v < (s + 1) * Held::kVectorsOfStretch; ++v) {
     const int left = count - Held::IndexOf(group, v);
-    if (!kWhole && left <= 0) {
+    if (kPassesBy && left <= 0) {
       continue;
     }
     Acc values[Held::kLength];
     Unpack<typename Held::Element>(held.vectors[v], values);
 #pragma unroll
     for (int j = 0; j < Held::kLength; ++j) {
-      const Acc deviation = kWhole || Held::kPlain || left > j ? values[j] - mean : Acc{0};
+      const Acc deviation = kWhole || left > (Held::kPlain ? 0 : j) ? values[j] - mean : Acc{0};
       sums[j % 2] += deviation;
       squares[j % 2] = fma(deviation, deviation, squares[j % 2]);
     }
