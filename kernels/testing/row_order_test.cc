@@ -47,8 +47,9 @@ TEST_P(RowOrderTest, BitsDoNotFollowTheNumberOfRows) {
   // Widths with every kind of tuning for one, some and many rows; 40001 begins rows anywhere.
   for (const std::int64_t width : {5000, 40000, 40001}) {
     const auto row_bytes = width * static_cast<std::int64_t>(SizeOf(dtype));
-    const std::int64_t most = (std::int64_t{66} << 20) / row_bytes;
     for (DeviceRunner* const device : AllDeviceRunners()) {
+      // On the host nothing changes any more once there are rows for every thread.
+      const std::int64_t most = (std::int64_t{device->name() == "host" ? 6 : 66} << 20) / row_bytes;
       std::vector<std::byte> alone;
       for (const std::int64_t rows : {std::int64_t{1}, (std::int64_t{3} << 20) / row_bytes, most}) {
         OperatorCase test_case;
