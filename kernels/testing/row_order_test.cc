@@ -49,7 +49,7 @@ TEST_P(RowOrderTest, BitsDoNotFollowTheNumberOfRows) {
     const auto row_bytes = width * static_cast<std::int64_t>(SizeOf(dtype));
     for (DeviceRunner* const device : AllDeviceRunners()) {
       // On the host nothing changes any more once there are rows for every thread.
-      const std::int64_t most = (std::int64_t{device->name() == "host" ? 6 : 66} << 20) / row_bytes;
+      const std::int64_t most = (std::int64_t{device->name() == "host" ? 4 : 66} << 20) / row_bytes;
       std::vector<std::byte> alone;
       for (const std::int64_t rows : {std::int64_t{1}, (std::int64_t{3} << 20) / row_bytes, most}) {
         OperatorCase test_case;
