@@ -5,8 +5,6 @@
 
 #include <cuda_runtime.h>
 
-#include <cstring>
-
 namespace kernelwire {
 
 /// A place in shared memory, as instructions name it.
@@ -16,17 +14,13 @@ __device__ __forceinline__ SharedAddress SharedAddressOf(void* place) {
   return static_cast<SharedAddress>(__cvta_generic_to_shared(place));
 }
 
-/// Copies kBytes bytes. Requires: kBytes is 4 or 8, and both places lie on multiples of it. This thread sees the bytes
-/// after its next AwaitCopies(), others after a barrier behind that.
-template <int kBytes>
+/// Copies 16 bytes. Requires: both places lie on multiples of 16. This thread sees the bytes after its next
+/// AwaitCopies(), others after a barrier behind that.
 __device__ __forceinline__ void CopyAsync(SharedAddress to, const unsigned char* from) {
-  static_assert(kBytes == 4 || kBytes == 8);
 #if __CUDA_ARCH__ >= 800
-  asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(to), "l"(from), "n"(kBytes) : "memory");
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
 #else
-  unsigned words[kBytes / 4];
-  memcpy(words, __builtin_assume_aligned(from, kBytes), kBytes);
-  memcpy(__builtin_assume_aligned(__cvta_shared_to_generic(to), kBytes), words, kBytes);
+  *static_cast<uint4*>(__cvta_shared_to_generic(to)) = *reinterpret_cast<const uint4*>(from);
 #endif
 }
 

@@ -1,6 +1,5 @@
-// How the rows of a launch lie in memory: whether all can be read and written in whole aligned vectors, and if not, how
-// wide an access may be. Asked on the host, where the table of segments lies too, so that kernels for the ordinary case
-// carry no code for the others.
+// How the rows of a launch lie in memory: whether all can be read and written in whole aligned vectors. Asked on the
+// host, where the table of segments lies too, so that kernels for the ordinary case carry no code for the others.
 #ifndef KERNELWIRE_KERNELS_PRIMITIVES_ROW_ACCESS_H_
 #define KERNELWIRE_KERNELS_PRIMITIVES_ROW_ACCESS_H_
 
@@ -28,21 +27,12 @@ struct ParameterPlace {
 
 inline constexpr std::int64_t kGranuleBytes = 16;
 
-/// What holds for all rows of a launch.
-struct RowAccess {
-  /// 8, where all rows begin on a multiple of it, or 4. Rows of 2-byte elements may lie at odd places all the same.
-  int bytes = 8;
-  /// Rows begin on 16-byte boundaries and are whole vectors, and their parameters are vectors of the rows' type or f32.
-  bool plain = true;
-};
-
-/// The bits of the addresses at which the rows of a tensor begin, as far as they differ from multiples of
-/// kGranuleBytes.
-inline std::uint64_t OffsetBits(const Segment& segment, const RowPlace& place, DataType dtype) {
+/// Whether all rows of a tensor begin on granules.
+inline bool IsPlain(const Segment& segment, const RowPlace& place, DataType dtype) {
   const void* const data = place.output ? segment.outputs[place.index] : segment.inputs[place.index];
   const std::int64_t stride_bytes = segment.extents[place.stride_word] * static_cast<std::int64_t>(SizeOf(dtype));
-  const auto of_stride = segment.rows <= 1 ? 0U : static_cast<std::uint64_t>(stride_bytes);
-  return (reinterpret_cast<std::uintptr_t>(data) | of_stride) % kGranuleBytes;
+  return reinterpret_cast<std::uintptr_t>(data) % kGranuleBytes == 0 &&
+         (segment.rows <= 1 || stride_bytes % kGranuleBytes == 0);
 }
 
 inline bool IsPlain(const Segment& segment, const ParameterPlace& place, DataType dtype) {
@@ -52,23 +42,20 @@ inline bool IsPlain(const Segment& segment, const ParameterPlace& place, DataTyp
           (parameter.dtype == dtype || parameter.dtype == DataType::kFp32));
 }
 
-/// How rows of `width` elements of `dtype` lie, in all segments. Absent tensors change nothing.
-inline RowAccess AccessOfRows(const Launch& launch, DataType dtype, std::int64_t width,
-                              std::initializer_list<RowPlace> rows, std::initializer_list<ParameterPlace> parameters) {
-  RowAccess access;
-  std::uint64_t bits = 0;
+/// Whether the rows of `width` elements of `dtype` are plain, in all segments: they begin on 16-byte boundaries and are
+/// whole vectors, and their parameters are vectors of the rows' type or f32. Absent tensors change nothing.
+inline bool RowsArePlain(const Launch& launch, DataType dtype, std::int64_t width, std::initializer_list<RowPlace> rows,
+                         std::initializer_list<ParameterPlace> parameters) {
+  bool plain = width * static_cast<std::int64_t>(SizeOf(dtype)) % kGranuleBytes == 0;
   for (int i = 0; i < launch.segment_count; ++i) {
     for (const RowPlace& place : rows) {
-      bits |= OffsetBits(launch.segments[i], place, dtype);
+      plain = plain && IsPlain(launch.segments[i], place, dtype);
     }
     for (const ParameterPlace& place : parameters) {
-      access.plain = access.plain && IsPlain(launch.segments[i], place, dtype);
+      plain = plain && IsPlain(launch.segments[i], place, dtype);
     }
   }
-  const bool whole = width * static_cast<std::int64_t>(SizeOf(dtype)) % kGranuleBytes == 0;
-  access.plain = access.plain && whole && bits == 0;
-  access.bytes = bits % 8 == 0 ? 8 : 4;
-  return access;
+  return plain;
 }
 
 }  // namespace kernelwire

@@ -122,17 +122,17 @@ cudaError_t LaunchRows(const Arguments& arguments, std::int64_t rows, cudaStream
 /// The reads of operators with one row for each of their results; for ForEachRow. `Row` has a RowSource `x`.
 template <typename Held, typename Fill>
 struct RowLoads {
-  RowPath path;
+  Granule* place;
   Held x;
 
-  __device__ __forceinline__ explicit RowLoads(const RowPath& in) : path(in) {}
+  __device__ __forceinline__ explicit RowLoads(Granule* in) : place(in) {}
   template <typename Group, typename Row>
   __device__ __forceinline__ void Begin(const Group& group, const Row& row) {
-    x.template Begin<Fill>(group, row.x, path);
+    x.template Begin<Fill>(group, row.x, place);
   }
   template <typename Group, typename Row>
   __device__ __forceinline__ void Finish(const Group& group, const Row& row) {
-    x.template Finish<Fill>(group, row.x, path);
+    x.template Finish<Fill>(group, row.x, place);
   }
 };
 
@@ -188,24 +188,22 @@ using HeldSpace = RowSpace<HeldRow<T, Shape, kPlain>, typename Shape::Group, kIn
 
 /// Launches rows of type T, with results of type `y_type`, by the tuning that fits them. `Kernels` names an operator's
 /// two, kHeld<Shape, plain> for rows that registers hold, with results of type T, and kStreamed<Out> for all others,
-/// and says how many rows they read for each result. Sets arguments.tuning and arguments.access.
+/// and says how many rows they read for each result. `plain`: see RowsArePlain. Sets arguments.tuning.
 template <typename T, typename Kernels, typename Arguments>
-cudaError_t LaunchRowsOf(RowWork work, DataType y_type, const RowAccess& access, std::int64_t rows, Arguments arguments,
+cudaError_t LaunchRowsOf(RowWork work, DataType y_type, bool plain, std::int64_t rows, Arguments arguments,
                          cudaStream_t stream) {
   const std::int64_t row_bytes = arguments.width * static_cast<std::int64_t>(sizeof(T));
-  arguments.access = access;
   const RowDevice device{DeviceHasClusters(), static_cast<std::int64_t>(MostSharedBytes())};
-  arguments.tuning = TuneRows(work, row_bytes, rows, static_cast<int>(sizeof(T)), access.plain, device);
+  arguments.tuning = TuneRows(work, row_bytes, rows, static_cast<int>(sizeof(T)), plain, device);
   if (y_type == kDataTypeOf<T> && arguments.width > 0 && arguments.tuning.method != RowTuning::Method::kStream) {
     return WithRowShape(arguments.tuning, [&](auto shape) {
       using Shape = decltype(shape);
       using Group = typename Shape::Group;
       constexpr int kInputs = Kernels::kInputs;
-      return access.plain
-                 ? LaunchRows<Group, HeldSpace<T, Shape, true, kInputs>, Kernels::template kHeld<Shape, true>>(
-                       arguments, rows, stream)
-                 : LaunchRows<Group, HeldSpace<T, Shape, false, kInputs>, Kernels::template kHeld<Shape, false>>(
-                       arguments, rows, stream);
+      return plain ? LaunchRows<Group, HeldSpace<T, Shape, true, kInputs>, Kernels::template kHeld<Shape, true>>(
+                         arguments, rows, stream)
+                   : LaunchRows<Group, HeldSpace<T, Shape, false, kInputs>, Kernels::template kHeld<Shape, false>>(
+                         arguments, rows, stream);
     });
   }
   arguments.tuning = StreamRows(row_bytes, device.clusters);

@@ -47,7 +47,7 @@ __device__ __forceinline__ void LoadConstantF32(const float* from, Acc (&values)
 /// T is the type of x: parameters of that type are read in vectors, and may be asked for before the row's reduction
 /// (`Prefetch`), so that their way overlaps with the row's.
 ///
-/// `kPlain`: rows and parameters are (RowAccess). Otherwise vectors may reach beyond the row, and `IsPlain` must be
+/// `kPlain`: rows and parameters are (RowsArePlain). Otherwise vectors may reach beyond the row, and `IsPlain` must be
 /// asked for before `Values` is. The constructor and `Prefetch` read nothing that they would wait for, and have no
 /// branch, so that the row's own reads and the parameter's are on their way together.
 template <typename T, int kVectors, typename Acc, bool kPlain>
@@ -83,9 +83,10 @@ class DeviceParameter {
   template <typename Group>
   __device__ __forceinline__ void Prefetch(const Group& group, int count) {
     const T* const base = Base(group);
+    const int left = LeftOf(group, count);
 #pragma unroll
     for (int v = 0; v < kTogether; ++v) {
-      LoadConstantGranuleIf(same_type_ && HasVector(group, v, count), base + v * kStep<Group>, held_.vectors[v]);
+      LoadConstantGranuleIf(same_type_ && left >= v * kStep<Group>, base + v * kStep<Group>, held_.vectors[v]);
     }
   }
 
@@ -95,9 +96,10 @@ class DeviceParameter {
   __device__ __forceinline__ void Fetch(const Group& group, int first, int count) {
     static_assert(kCount <= kTogether);
     const T* const base = Base(group);
+    const int left = LeftOf(group, count);
 #pragma unroll
     for (int v = 0; v < kCount; ++v) {
-      if (HasVector(group, first + v, count)) {  // nothing but the read, so that it takes no branch
+      if (left >= (first + v) * kStep<Group>) {  // nothing but the read, so that it takes no branch
         held_.vectors[v] = LoadConstantGranule(base + (first + v) * kStep<Group>);
       }
     }
@@ -158,11 +160,11 @@ class DeviceParameter {
   template <typename Group>
   static constexpr int kStep = RowVectors<T, kVectors, true>::template kStep<Group>;
 
-  /// Whether a row of `count` elements has all of this thread's vector `v`.
+  /// How many elements of a row of `count` lie beyond this thread's first vector: it has all of vector v where they
+  /// reach v * kStep, and of plain rows, too, where they reach into it.
   template <typename Group>
-  static __device__ __forceinline__ bool HasVector(const Group& group, int v, int count) {
-    const int index = RowVectors<T, kVectors, true>::IndexOf(group, v);
-    return index < count && IsWhole(index, count);
+  static __device__ __forceinline__ int LeftOf(const Group& group, int count) {
+    return count - RowVectors<T, kVectors, true>::IndexOf(group, 0) - (kPlain ? 1 : kLength);
   }
 
   template <typename Index>

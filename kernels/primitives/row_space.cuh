@@ -17,15 +17,15 @@ class RowSpace {
  public:
   static constexpr int kGranules = kInputs * Held::template kGranulesIn<Group> + Held::template kGranulesOut<Group>;
 
-  __device__ __forceinline__ explicit RowSpace(int access_bytes) : access_bytes_(access_bytes) {
+  __device__ __forceinline__ RowSpace() {
     extern __shared__ Granule granules_of_block[];
     granules_ = granules_of_block + threadIdx.x / Group::kLanes * kGranules;
   }
 
-  __device__ __forceinline__ RowPath In(int input) const {
-    return {access_bytes_, granules_ + input * Held::template kGranulesIn<Group>};
+  __device__ __forceinline__ Granule* In(int input) const {
+    return granules_ + input * Held::template kGranulesIn<Group>;
   }
-  __device__ __forceinline__ RowPath Out() const { return In(kInputs); }
+  __device__ __forceinline__ Granule* Out() const { return In(kInputs); }
 
   /// For a launch.
   static std::size_t BytesOfBlock(unsigned threads) {
@@ -33,7 +33,6 @@ class RowSpace {
   }
 
  private:
-  int access_bytes_;
   Granule* granules_;
 };
 

@@ -45,13 +45,13 @@ __device__ __forceinline__ void ForEachStretchBackwards(const BlockGroup& group,
 /// Elements [first, first + count) of `row`; beyond its end, the fill.
 template <typename Fill, typename T>
 __device__ __forceinline__ StreamVectors<T> LoadStretch(const BlockGroup& group, const RowSource<T>& row,
-                                                        std::int64_t first, int count, const RowPath& path) {
+                                                        std::int64_t first, int count, Granule* place) {
   // Rows may be longer than row.count can say, so which stretch is the last is not asked: the end of each keeps clear
   // of what lies behind the last row.
   const RowSource<T> source{row.data + first, count, row.has_before || first > 0, row.has_after};
   StreamVectors<T> held;
-  held.template Begin<Fill>(group, source, path);
-  held.template Finish<Fill>(group, source, path);
+  held.template Begin<Fill>(group, source, place);
+  held.template Finish<Fill>(group, source, place);
   return held;
 }
 

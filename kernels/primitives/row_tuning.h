@@ -152,19 +152,20 @@ inline RowTuning TuneLongRows(RowWork work, std::int64_t row_bytes, std::int64_t
 /// Rows longer than a stretch that are not plain. Where a thread holds 8 vectors, blocks always look ahead (RowShape).
 inline RowTuning TuneShiftedRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, int element_bytes,
                                  bool clusters) {
-  const bool fits_4 = clusters && row_bytes <= kLongestHeldRow / 4;  // of 256 threads
-  if (fits_4 && AreFewRows(row_bytes, rows)) {
+  constexpr std::int64_t kQuarterOfLongest = kLongestHeldRow / 4;
+  const bool two = work == RowWork::kTwoInputs;
+  if (clusters && row_bytes <= kQuarterOfLongest && AreFewRows(row_bytes, rows)) {
     return SpreadRow(row_bytes, 128);
   }
-  const bool two = work == RowWork::kTwoInputs;
-  if (row_bytes <= (two && element_bytes == 2 ? 16384 : 8192) || (two && fits_4 && row_bytes > kLongestRowOfBlock)) {
+  if (row_bytes <= (two && element_bytes == 2 ? 16384 : 8192)) {
     return HoldRow(row_bytes, 256, 4);
   }
-  if (row_bytes <= kLongestRowOfBlock || row_bytes > kLongestHeldRow / 2) {
+  if (row_bytes <= kLongestRowOfBlock || row_bytes > kLongestHeldRow / 2 || two) {
     return HoldRow(row_bytes, 512, 8, true);
   }
   RowTuning tuning = HoldRow(row_bytes, 256, 8, true);
-  tuning.roomy = work == RowWork::kMoments;  // which wants many registers beside the row
+  tuning.roomy =
+      work != RowWork::kSoftmax || row_bytes <= kQuarterOfLongest;  // parameters want registers, exponentials warps
   return tuning;
 }
 

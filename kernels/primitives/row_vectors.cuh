@@ -21,8 +21,8 @@
 
 namespace kernelwire {
 
-/// A row of `count` elements as its reader sees it. `has_before`, `has_after`: it is not the first, or not the last, of
-/// its tensor, so that an access may reach into what lies there.
+/// A row of `count` elements as its reader sees it. `has_before`, `has_after`: at least as much of its tensor lies
+/// there as a read of 16 bytes may reach beyond the row.
 template <typename T>
 struct RowSource {
   const T* data;
@@ -35,15 +35,10 @@ struct RowSource {
 template <typename T>
 __device__ __forceinline__ RowSource<T> RowSourceAt(const void* tensor, std::int64_t index, std::int64_t rows,
                                                     std::int64_t stride, std::int64_t width) {
-  return {static_cast<const T*>(tensor) + index * stride, static_cast<int>(width), index > 0, index + 1 < rows};
+  constexpr int kReach = kElementsOfGranule<T> - 1;
+  return {static_cast<const T*>(tensor) + index * stride, static_cast<int>(width), index * stride >= kReach,
+          (rows - 1 - index) * stride >= kReach};
 }
-
-/// How rows pass through shared memory: in accesses of how many bytes (RowAccess), and the place of this thread's
-/// lanes.
-struct RowPath {
-  int access_bytes;
-  Granule* place;
-};
 
 /// What fills the vectors beyond a row's end.
 struct FillZero {
@@ -112,7 +107,7 @@ struct RowVectors {
 
   /// Asks for a row, or a stretch of one. Finish must follow before any is used; in between, memory is on its way.
   template <typename Fill, typename Group>
-  __device__ __forceinline__ void Begin(const Group& group, const RowSource<T>& row, const RowPath& path) {
+  __device__ __forceinline__ void Begin(const Group& group, const RowSource<T>& row, Granule* place) {
     if constexpr (kPlain) {
       const T* const base = Pinned(row.data + IndexOf(group, 0));
       const int left = row.count - IndexOf(group, 0);
@@ -122,17 +117,17 @@ struct RowVectors {
         LoadGranuleIf(left > v * kStep<Group>, base + v * kStep<Group>, vectors[v]);
       }
     } else {
-      WithAccess<T>(path.access_bytes, [&](auto access) { BeginShared<decltype(access)::kValue>(group, row, path); });
+      BeginShared(group, row, place);
     }
   }
 
   /// What the group could hold beyond the row's end becomes the fill. `Fill` must be that of Begin.
   template <typename Fill, typename Group>
-  __device__ __forceinline__ void Finish(const Group& group, const RowSource<T>& row, const RowPath& path) {
+  __device__ __forceinline__ void Finish(const Group& group, const RowSource<T>& row, Granule* place) {
     if constexpr (!kPlain) {
       AwaitCopies();
       __syncwarp(group.members());
-      WithAccess<T>(path.access_bytes, [&](auto access) { TakeVectors<decltype(access)::kValue>(group, row, path); });
+      TakeVectors(group, row, place);
       FillBeyond(group, row.count, Fill::template Value<T>());
     }
   }
@@ -148,7 +143,7 @@ struct RowVectors {
   /// Writes result(v, index) as this thread's vector `v`, which begins at element `index`, of the row of `count`
   /// elements at `to`. Where index >= count it may be asked for, too, but is not written.
   template <typename Group, typename Result>
-  static __device__ __forceinline__ void Store(const Group& group, T* to, int count, const RowPath& path,
+  static __device__ __forceinline__ void Store(const Group& group, T* to, int count, Granule* place,
                                                const Result& result) {
     T* const base = Pinned(to + IndexOf(group, 0));
 #pragma unroll
@@ -165,42 +160,42 @@ struct RowVectors {
       }
       const int first = FirstOf(group, s);
       if (!kPlain && first < count) {
-        Space<Group> space(group, path.place);
+        Space<Group> space(group, place);
         space.Sync();
 #pragma unroll
         for (int i = 0; i < kVectorsOfStretch; ++i) {
           space.Put(i, results[i]);
         }
-        WithAccess<T>(path.access_bytes,
-                      [&](auto access) { space.template Store<decltype(access)::kValue>(to + first, count - first); });
+        space.Store(to + first, count - first);
       }
     }
   }
 
  private:
-  template <int kAccess, typename Group>
-  __device__ __forceinline__ void BeginShared(const Group& group, const RowSource<T>& row, const RowPath& path) {
+  template <typename Group>
+  __device__ __forceinline__ void BeginShared(const Group& group, const RowSource<T>& row, Granule* place) {
 #pragma unroll
     for (int s = 0; s < kStretches; ++s) {
       const int first = FirstOf(group, s);
       if (first < row.count) {
-        SpaceOf(group, path, s)
-            .template Fetch<kAccess>(row.data + first, row.count - first, row.has_before || first > 0, row.has_after);
+        SpaceOf(group, place, s).Fetch(row.data + first, row.count - first, row.has_before || first > 0, row.has_after);
       }
     }
   }
 
-  template <int kAccess, typename Group>
-  __device__ __forceinline__ void TakeVectors(const Group& group, const RowSource<T>& row, const RowPath& path) {
+  template <typename Group>
+  __device__ __forceinline__ void TakeVectors(const Group& group, const RowSource<T>& row, Granule* place) {
+    WithShift<T, Group::kLanes == 32 && sizeof(T) == 2>(OddBytesOf(row.data), [&](const auto& shift) {
 #pragma unroll
-    for (int v = 0; v < kVectors; ++v) {
-      vectors[v] = SpaceOf(group, path, v / kVectorsOfStretch).template Take<kAccess>(row.data, v % kVectorsOfStretch);
-    }
+      for (int v = 0; v < kVectors; ++v) {
+        vectors[v] = SpaceOf(group, place, v / kVectorsOfStretch).Take(shift, v % kVectorsOfStretch);
+      }
+    });
   }
 
   template <typename Group>
-  static __device__ __forceinline__ Space<Group> SpaceOf(const Group& group, const RowPath& path, int s) {
-    return {group, path.place + s * Space<Group>::kGranules};
+  static __device__ __forceinline__ Space<Group> SpaceOf(const Group& group, Granule* place, int s) {
+    return {group, place + s * Space<Group>::kGranules};
   }
 
   /// Where stretch `s` of this thread's lanes begins.
@@ -212,9 +207,16 @@ struct RowVectors {
   template <typename Group>
   __device__ __forceinline__ void FillBeyond(const Group& group, int count, T fill) {
 #pragma unroll
-    for (int v = 0; v < kVectors; ++v) {
-      const int left = count - IndexOf(group, v);
-      if (!HasWhole(group, v / kVectorsOfStretch, count) && left < kLength) {
+    for (int s = 0; s < kStretches; ++s) {
+      if (HasWhole(group, s, count)) {
+        continue;
+      }
+#pragma unroll
+      for (int v = s * kVectorsOfStretch; v < (s + 1) * kVectorsOfStretch; ++v) {
+        const int left = count - IndexOf(group, v);
+        if (left >= kLength) {
+          continue;
+        }
         T elements[kLength];
         memcpy(elements, &vectors[v], sizeof(elements));
 #pragma unroll

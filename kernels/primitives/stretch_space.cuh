@@ -1,37 +1,21 @@
 // Rows of memory that may begin anywhere, and vectors of 16 bytes: on its way from the one to the other a stretch
 // passes through shared memory that belongs to its few lanes alone.
 //
-// On the way in, words that lie side by side in memory are copied side by side, so that the stretch begins on a 16-byte
-// boundary of shared memory whatever it began on. Elements of 2 bytes may begin between two words of memory; then they
-// do so in shared memory too, and a vector is put together from five words instead of four. On the way out likewise.
+// Memory is read and written in granules, 16 bytes on a 16-byte boundary, as if rows began on one; what a row shares
+// with its neighbours is read with it, and written element by element. Shared memory holds the granules as they lie in
+// memory, and a vector is put together from two that lie side by side (granule_shift.cuh).
 #ifndef KERNELWIRE_KERNELS_PRIMITIVES_STRETCH_SPACE_CUH_
 #define KERNELWIRE_KERNELS_PRIMITIVES_STRETCH_SPACE_CUH_
 
 #include <cuda_runtime.h>
 
 #include <cstdint>
-#include <type_traits>
 
 #include "kernels/primitives/async_copy.cuh"
 #include "kernels/primitives/granule.cuh"
+#include "kernels/primitives/granule_shift.cuh"
 
 namespace kernelwire {
-
-/// A number of bytes as a type.
-template <int kBytes>
-struct AccessBytes {
-  static constexpr int kValue = kBytes;
-};
-
-/// Calls f(AccessBytes<...>{}) with how many bytes an access to rows of T moves: 8 or 4 (RowAccess).
-template <typename T, typename F>
-__device__ __forceinline__ void WithAccess(int bytes, const F& f) {
-  if (sizeof(T) == 8 || bytes == 8) {
-    f(AccessBytes<8>{});
-  } else {
-    f(AccessBytes<4>{});
-  }
-}
 
 /// The place of one stretch: `kVectors` vectors of each lane of a Group, vector v of lane l being the
 /// (v * kLanes + l)-th. All lanes that share a row call together; lanes of other rows may be elsewhere.
@@ -40,123 +24,101 @@ class StretchSpace {
  public:
   static constexpr int kLanes = Group::kLanes;
   static constexpr int kLength = kElementsOfGranule<T>;
-  static constexpr int kElements = kLanes * kVectors * kLength;
+  static constexpr int kUnits = kLanes * kVectors;
   /// Granules of a place: those of the stretch, one for what an odd beginning pushes beyond them, and as many more as
-  /// keep the lanes of a warp in different banks, word by word.
-  static constexpr int kGranules = kLanes * kVectors + (kLanes < 32 ? (kLanes + 3) / 4 : 1);
+  /// keep eight lanes in different banks, where they are of two rows.
+  static constexpr int kGranules = kUnits + (kLanes < 8 ? kLanes : 1);
 
   __device__ __forceinline__ StretchSpace(const Group& group, Granule* place)
       : members_(group.members()), lane_(group.rank() % kLanes), place_(place) {
     __builtin_assume(__isShared(place));
   }
 
-  /// Asks for the `count` > 0 elements of the row from `from` on, as far as the stretch reaches. Accesses reach out of
-  /// the row where it begins or ends within a unit, but not at an end of the tensor: there elements are read one by
-  /// one. What follows the row's end in the place is undefined.
-  template <int kAccess>
+  /// Asks for the `count` > 0 elements of the row from `from` on, as far as the stretch reaches. `has_before`,
+  /// `has_after`: see RowSource; where there is less, the elements of that granule are read one by one. What follows
+  /// the row's end in the place is undefined.
   __device__ __forceinline__ void Fetch(const T* from, int count, bool has_before, bool has_after) {
-    constexpr int kSize = sizeof(T);
-    constexpr int kStep = kLanes * kAccess;
+    constexpr int kStep = kLanes * 16;
     Sync();  // what was read last is no longer needed by any lane
-    const int odd = OddBytes<kAccess>(from);
-    const int end = odd + count * kSize;
-    const int touched = kPartial<kAccess> && !has_after ? end / kAccess * kAccess : end;
-    const auto* base = reinterpret_cast<const unsigned char*>(from) - odd + lane_ * kAccess;
-    SharedAddress to = SharedAddressOf(place_) + static_cast<SharedAddress>(lane_ * kAccess);
-    int left = touched - lane_ * kAccess;  // from this lane's first unit on
+    const int odd = OddBytesOf(from);
+    const int end = odd + count * static_cast<int>(sizeof(T));
+    const int first = odd != 0 && !has_before ? 1 : 0;  // unit
+    const auto* base = reinterpret_cast<const unsigned char*>(from) - odd + lane_ * 16;
+    SharedAddress to = SharedAddressOf(place_) + static_cast<SharedAddress>(lane_ * 16);
+    int left = (has_after ? end + 15 : end) / 16 - lane_;  // units from this lane's first one on
     // Kept in registers: the compiler would find each address anew.
     asm volatile("" : "+l"(base), "+r"(to), "+r"(left));
 #pragma unroll
-    for (int i = 0; i < kUnits<kAccess>; ++i) {
-      if (left > i * kStep && (i > 0 || odd == 0 || lane_ > 0 || has_before)) {
-        CopyAsync<kAccess>(to + i * kStep, base + i * kStep);
+    for (int i = 0; i < kVectors; ++i) {
+      if (left > i * kLanes && (i > 0 || lane_ >= first)) {
+        CopyAsync(to + i * kStep, base + i * kStep);
       }
     }
-    if (odd != 0 && lane_ == 0 && left > kBytes) {
-      CopyAsync<kAccess>(to + kBytes, base + kBytes);
+    if (odd != 0 && lane_ == 0 && left > kUnits) {
+      CopyAsync(to + kVectors * kStep, base + kVectors * kStep);
     }
-    auto* const elements = reinterpret_cast<T*>(place_) + odd / kSize;
-    if (odd != 0 && !has_before && lane_ == 0) {
-      elements[0] = from[0];
+    if (first > 0) {
+      CopyElements(from, 0, min(count, (16 - odd) / static_cast<int>(sizeof(T))));
     }
-    if (touched < end && touched <= kBytes && lane_ < (end - touched) / kSize) {
-      const int at = (touched - odd) / kSize + lane_;
-      elements[at] = from[at];
+    if (!has_after && end % 16 != 0 && end / 16 <= kUnits) {
+      CopyElements(from, max(0, (end / 16 * 16 - odd) / static_cast<int>(sizeof(T))), count);
     }
   }
 
-  /// This lane's vector `v` of what was fetched from `from`. Requires: AwaitCopies and Sync lie between.
-  template <int kAccess>
-  __device__ __forceinline__ Granule Take(const T* from, int v) const {
-    const Granule* const granule = place_ + v * kLanes + lane_;
-    if constexpr (sizeof(T) == 2 && kAccess == 4) {
-      const Granule low = *granule;
-      const unsigned next = granule[1].words[0];
-      const unsigned shift = static_cast<unsigned>(OddBytes<kAccess>(from)) * 8;
-      return {{__funnelshift_r(low.words[0], low.words[1], shift), __funnelshift_r(low.words[1], low.words[2], shift),
-               __funnelshift_r(low.words[2], low.words[3], shift), __funnelshift_r(low.words[3], next, shift)}};
-    } else {
-      return *granule;
-    }
+  /// This lane's vector `v` of what was fetched from an address whose odd bytes `shift` has. Requires: AwaitCopies and
+  /// Sync lie between.
+  template <typename Shift>
+  __device__ __forceinline__ Granule Take(const Shift& shift, int v) const {
+    return shift.Apply(place_ + v * kLanes + lane_);
   }
 
   /// On the way out: this lane's vector `v`. Sync() must lie between an earlier Store and the first of these.
   __device__ __forceinline__ void Put(int v, const Granule& vector) { place_[v * kLanes + lane_] = vector; }
 
   /// Writes the vectors that were put, but no more than `count` > 0 elements, from `to` on.
-  template <int kAccess>
   __device__ __forceinline__ void Store(T* to, int count) {
+    constexpr int kSize = sizeof(T);
     Sync();
-    const int odd = OddBytes<kAccess>(to) / 2;  // elements of the first word that are not the row's
-    count = min(count, kElements);
-    const int units = (count + odd) * static_cast<int>(sizeof(T)) / kAccess;  // that are filled to their end
-    int left = units - lane_;
-    auto* base = reinterpret_cast<Unit<kAccess>*>(to - odd) + lane_;
+    count = min(count, kUnits * kLength);
+    const int odd = OddBytesOf(to);
+    const int whole = (odd + count * kSize) / 16;  // granules from the first on that are filled to their end
+    int left = whole - lane_;
+    auto* base = reinterpret_cast<unsigned char*>(to) - odd + lane_ * 16;
     asm volatile("" : "+l"(base), "+r"(left));  // see Fetch
-    __builtin_assume(__isGlobal(base));
+    const int head = odd != 0 ? 1 : 0;          // what comes before belongs to another stretch
+    WithShift<T, kLanes == 32 && sizeof(T) == 2>((16 - odd) % 16, [&](const auto& shift) {
 #pragma unroll
-    for (int i = 0; i < kUnits<kAccess>; ++i) {
-      if (left > i * kLanes && (i > 0 || lane_ >= odd)) {
-        base[i * kLanes] = UnitAt<kAccess>(i * kLanes + lane_, odd);
+      for (int i = 0; i < kVectors; ++i) {
+        if (left > i * kLanes && (i > 0 || lane_ >= head)) {
+          StoreGranule(base + i * kLanes * 16, shift.Apply(place_ + i * kLanes + lane_ - head));
+        }
       }
-    }
-    __builtin_assume(__isGlobal(to));
+    });
+    const int end_of_head = odd != 0 ? min(count, (16 - odd) / kSize) : 0;
+    const int tail = max(end_of_head, (whole * 16 - odd) / kSize);
     const auto* const elements = reinterpret_cast<const T*>(place_);
-    const int done = units * kAccess / static_cast<int>(sizeof(T)) - odd;  // and what is left is less than a unit
-    if (kPartial<kAccess> && lane_ < count - done) {
-      to[done + lane_] = elements[done + lane_];
-    }
-    if (odd != 0 && units > 0 && lane_ == 0) {
-      to[0] = elements[0];
+    __builtin_assume(__isGlobal(to));
+#pragma unroll
+    for (int i = 0; i < kLength; i += kLanes) {
+      if (i + lane_ < end_of_head) {
+        to[i + lane_] = elements[i + lane_];
+      }
+      if (tail + i + lane_ < count) {
+        to[tail + i + lane_] = elements[tail + i + lane_];
+      }
     }
   }
 
   __device__ __forceinline__ void Sync() const { __syncwarp(members_); }
 
-  /// 2 where `at`, of 2-byte elements that are read by words, lies between two words, else 0.
-  template <int kAccess>
-  static __device__ __forceinline__ int OddBytes(const T* at) {
-    return sizeof(T) == 2 && kAccess == 4 ? static_cast<int>(reinterpret_cast<std::uintptr_t>(at) % 4) : 0;
-  }
-
  private:
-  static constexpr int kBytes = kLanes * kVectors * 16;
-  /// Whether a row may end within a unit.
-  template <int kAccess>
-  static constexpr bool kPartial = sizeof(T) < kAccess;
-  template <int kAccess>
-  static constexpr int kUnits = kVectors * 16 / kAccess;  // of a lane
-  template <int kAccess>
-  using Unit = std::conditional_t<kAccess == 8, uint2, unsigned>;
-
-  /// Unit `u` of memory, which begins `odd` elements before the stretch's unit u.
-  template <int kAccess>
-  __device__ __forceinline__ Unit<kAccess> UnitAt(int u, int odd) const {
-    const auto* const units = reinterpret_cast<const Unit<kAccess>*>(place_);
-    if constexpr (sizeof(T) == 2 && kAccess == 4) {
-      return __funnelshift_r(units[u - odd], units[u], static_cast<unsigned>(odd) * 16);
-    } else {
-      return units[u];
+  /// Elements [begin, end) of the row at `from` to where Take expects them.
+  __device__ __forceinline__ void CopyElements(const T* from, int begin, int end) {
+    auto* const elements = reinterpret_cast<T*>(place_) + OddBytesOf(from) / static_cast<int>(sizeof(T));
+    __builtin_assume(__isGlobal(from));
+#pragma unroll 1
+    for (int i = begin + lane_; i < end; i += kLanes) {
+      elements[i] = from[i];
     }
   }
 

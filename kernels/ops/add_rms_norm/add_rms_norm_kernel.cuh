@@ -61,22 +61,21 @@ __device__ __forceinline__ Granule SumOf(const Granule& a, const Granule& b) {
 /// The reads of a row; in the end `x` is the rounded sum.
 template <typename Held>
 struct AddRmsNormLoads {
-  RowPath path_of_a;
-  RowPath path_of_b;
+  Granule* place_of_a;
+  Granule* place_of_b;
   Held x;
   Held b;
 
-  __device__ __forceinline__ AddRmsNormLoads(const RowPath& a_in, const RowPath& b_in)
-      : path_of_a(a_in), path_of_b(b_in) {}
+  __device__ __forceinline__ AddRmsNormLoads(Granule* a_in, Granule* b_in) : place_of_a(a_in), place_of_b(b_in) {}
   template <typename Group, typename Row>
   __device__ __forceinline__ void Begin(const Group& group, const Row& row) {
-    x.template Begin<FillZero>(group, row.a, path_of_a);
-    b.template Begin<FillZero>(group, row.b, path_of_b);
+    x.template Begin<FillZero>(group, row.a, place_of_a);
+    b.template Begin<FillZero>(group, row.b, place_of_b);
   }
   template <typename Group, typename Row>
   __device__ __forceinline__ void Finish(const Group& group, const Row& row) {
-    x.template Finish<FillZero>(group, row.a, path_of_a);
-    b.template Finish<FillZero>(group, row.b, path_of_b);
+    x.template Finish<FillZero>(group, row.a, place_of_a);
+    b.template Finish<FillZero>(group, row.b, place_of_b);
 #pragma unroll
     for (int v = 0; v < Held::kVectors; ++v) {
       x.vectors[v] = SumOf<typename Held::Element>(x.vectors[v], b.vectors[v]);
@@ -98,7 +97,7 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kPlain), kFew ? 1 : Shape:
   const int blocks = arguments.tuning.cluster_blocks;
   const int width = static_cast<int>(arguments.width);
   auto group = RowGrid<typename Shape::Group>::GroupOf(blocks);
-  const HeldSpace<T, Shape, kPlain, 2> space(arguments.access.bytes);
+  const HeldSpace<T, Shape, kPlain, 2> space;
   const Loads begin(space.In(0), space.In(1));
   const auto row_at = [&](std::int64_t index) { return AddRmsNormRowAt<T, T>(arguments, index); };
   constexpr bool kAhead = !kPlain && Shape::template kLooksAhead<kPlain>;  // registers do not hold two more rows
@@ -169,7 +168,7 @@ __global__ void __launch_bounds__(RowGrid<BlockGroup>::kBlockThreads)
   using Grid = RowGrid<BlockGroup>;
   const int blocks = arguments.tuning.cluster_blocks;
   BlockGroup group(blocks);
-  const StreamSpace<T, 2> space(arguments.access.bytes);
+  const StreamSpace<T, 2> space;
   for (std::int64_t index = Grid::FirstRow(blocks); index < arguments.total_rows; index += Grid::RowsOfGrid(blocks)) {
     const auto row = AddRmsNormRowAt<T, Out>(arguments, index);
     StreamedSums<T> source{row.a, row.b, row.residual, space};
@@ -190,26 +189,23 @@ struct AddRmsNormKernels {
 
 /// Launches rows of type T with results of any type.
 template <typename T>
-cudaError_t LaunchAddRmsNormRows(DataType y_type, const RowAccess& access, const AddRmsNormArguments& arguments,
+cudaError_t LaunchAddRmsNormRows(DataType y_type, bool plain, const AddRmsNormArguments& arguments,
                                  cudaStream_t stream) {
   const std::int64_t rows = arguments.total_rows;
   const std::int64_t row_bytes = arguments.width * static_cast<std::int64_t>(sizeof(T));
   const bool few = sizeof(T) == 2 ? AreFewRows(row_bytes, rows) : AreSomeRows(row_bytes, rows);
-  return access.plain && few
-             ? LaunchRowsOf<T, AddRmsNormKernels<T, true>>(RowWork::kTwoInputs, y_type, access, rows, arguments, stream)
-             : LaunchRowsOf<T, AddRmsNormKernels<T, false>>(RowWork::kTwoInputs, y_type, access, rows, arguments,
+  return plain && few
+             ? LaunchRowsOf<T, AddRmsNormKernels<T, true>>(RowWork::kTwoInputs, y_type, plain, rows, arguments, stream)
+             : LaunchRowsOf<T, AddRmsNormKernels<T, false>>(RowWork::kTwoInputs, y_type, plain, rows, arguments,
                                                             stream);
 }
 
 // A file each, so that they compile side by side.
-extern template cudaError_t LaunchAddRmsNormRows<__half>(DataType, const RowAccess&, const AddRmsNormArguments&,
-                                                         cudaStream_t);
-extern template cudaError_t LaunchAddRmsNormRows<__nv_bfloat16>(DataType, const RowAccess&, const AddRmsNormArguments&,
+extern template cudaError_t LaunchAddRmsNormRows<__half>(DataType, bool, const AddRmsNormArguments&, cudaStream_t);
+extern template cudaError_t LaunchAddRmsNormRows<__nv_bfloat16>(DataType, bool, const AddRmsNormArguments&,
                                                                 cudaStream_t);
-extern template cudaError_t LaunchAddRmsNormRows<float>(DataType, const RowAccess&, const AddRmsNormArguments&,
-                                                        cudaStream_t);
-extern template cudaError_t LaunchAddRmsNormRows<double>(DataType, const RowAccess&, const AddRmsNormArguments&,
-                                                         cudaStream_t);
+extern template cudaError_t LaunchAddRmsNormRows<float>(DataType, bool, const AddRmsNormArguments&, cudaStream_t);
+extern template cudaError_t LaunchAddRmsNormRows<double>(DataType, bool, const AddRmsNormArguments&, cudaStream_t);
 
 }  // namespace kernelwire
 

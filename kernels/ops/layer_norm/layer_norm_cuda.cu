@@ -7,12 +7,12 @@ namespace kernelwire {
 int LaunchLayerNormCuda(const Launch& launch, CUstream_st* stream) {
   const auto params = launch.plan->Params<LayerNormParams>();
   const LayerNormArguments arguments{
-      TableOf(launch), launch.total_rows, params.width, NormEpsilon::Of(params.epsilon), {}, {}};
-  const RowAccess access = AccessOfRows(launch, params.x_type, params.width,
-                                        {{false, kLayerNormX, kRowStrideX}, {true, kLayerNormY, kRowStrideY}},
-                                        {{kLayerNormWeightInput, kRowWeight}, {kLayerNormBiasInput, kRowBias}});
+      TableOf(launch), launch.total_rows, params.width, NormEpsilon::Of(params.epsilon), {}};
+  const bool plain = RowsArePlain(launch, params.x_type, params.width,
+                                  {{false, kLayerNormX, kRowStrideX}, {true, kLayerNormY, kRowStrideY}},
+                                  {{kLayerNormWeightInput, kRowWeight}, {kLayerNormBiasInput, kRowBias}});
   return WithFloatType(params.x_type, [&](auto tag) {
-    return LaunchLayerNormRows<typename decltype(tag)::Type>(params.y_type, access, arguments, stream);
+    return LaunchLayerNormRows<typename decltype(tag)::Type>(params.y_type, plain, arguments, stream);
   });
 }
 

@@ -21,7 +21,6 @@ struct LayerNormArguments {
   std::int64_t total_rows;
   std::int64_t width;
   NormEpsilon epsilon;
-  RowAccess access;
   RowTuning tuning;
 };
 
@@ -91,7 +90,7 @@ __device__ __forceinline__ void StoreStatistics(const Group& group, const Row& r
 template <int kAtOnce, typename Held, typename Group, typename Row, typename Parameter, typename Acc>
 __device__ __forceinline__ void StoreNormalised(const Group& group, const Held& held, const Row& row, Parameter& weight,
                                                 Parameter& bias, const Moments<Acc>& moments,
-                                                const NormEpsilon& epsilon, const RowPath& out) {
+                                                const NormEpsilon& epsilon, Granule* out) {
   using T = typename Held::Element;
   const int count = row.x.count;
   const Acc inv_std_dev = moments.InvStdDev(epsilon);
@@ -194,7 +193,7 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kPlain), kFew ? 1 : Shape:
   using Parameter = DeviceParameter<T, Shape::kVectors, Acc, kPlain>;
   const int blocks = arguments.tuning.cluster_blocks;
   auto group = RowGrid<typename Shape::Group>::GroupOf(blocks);
-  const HeldSpace<T, Shape, kPlain, 1> space(arguments.access.bytes);
+  const HeldSpace<T, Shape, kPlain, 1> space;
   const auto row_at = [&](std::int64_t index) { return LayerNormRowAt<T, T>(arguments, index); };
   constexpr bool kAhead = Shape::template kLooksAhead<kPlain>;
   constexpr bool kFindsAgain = Shape::kOfBlocks && !kAhead && !kFew;
@@ -227,8 +226,7 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kPlain), kFew ? 1 : Shape:
 
 /// The moments of a row of any width, a stretch at a time.
 template <typename Acc, typename T>
-__device__ Moments<Acc> StreamMoments(BlockGroup& group, const RowSource<T>& x, std::int64_t width,
-                                      const RowPath& path) {
+__device__ Moments<Acc> StreamMoments(BlockGroup& group, const RowSource<T>& x, std::int64_t width, Granule* place) {
   RowBeginning<T, false> beginning;
   beginning.Load(x.data, width);
   Acc first_mean = beginning.template Mean<Acc>();
@@ -236,7 +234,7 @@ __device__ Moments<Acc> StreamMoments(BlockGroup& group, const RowSource<T>& x, 
   for (bool again = false;; again = true) {
     Deviations<double> part{0.0, 0.0};
     ForEachStretch<T>(group, width, [&](std::int64_t first, int count) {
-      const auto held = LoadStretch<FillZero>(group, x, first, count, path);
+      const auto held = LoadStretch<FillZero>(group, x, first, count, place);
       const Deviations<Acc> of_stretch = DeviationsOf(group, held, count, first_mean).of_stretch[0];
       part = {part.sum + static_cast<double>(of_stretch.sum), part.squares + static_cast<double>(of_stretch.squares)};
     });
@@ -253,8 +251,8 @@ __device__ Moments<Acc> StreamMoments(BlockGroup& group, const RowSource<T>& x, 
 /// moments leave f32.
 template <typename Acc, typename T, typename Out>
 __device__ bool StreamLayerNorm(BlockGroup& group, const LayerNormRow<T, Out>& row, std::int64_t width,
-                                const NormEpsilon& epsilon, const RowPath& path) {
-  const Moments<Acc> moments = StreamMoments<Acc>(group, row.x, width, path);
+                                const NormEpsilon& epsilon, Granule* place) {
+  const Moments<Acc> moments = StreamMoments<Acc>(group, row.x, width, place);
   if (moments.LeaveF32(epsilon)) {
     return false;
   }
@@ -273,7 +271,7 @@ __device__ bool StreamLayerNorm(BlockGroup& group, const LayerNormRow<T, Out>& r
     Normalise(moments, inv_std_dev, weights, biases, values);
   };
   ForEachStretchBackwards<T>(group, width, [&](std::int64_t first, int count) {
-    StoreStretch<Acc>(group, LoadStretch<FillZero>(group, row.x, first, count, path), first, count, row.y, compute);
+    StoreStretch<Acc>(group, LoadStretch<FillZero>(group, row.x, first, count, place), first, count, row.y, compute);
   });
   return true;
 }
@@ -288,11 +286,11 @@ __global__ void __launch_bounds__(RowGrid<BlockGroup>::kBlockThreads)
   using Grid = RowGrid<BlockGroup>;
   const int blocks = arguments.tuning.cluster_blocks;
   BlockGroup group(blocks);
-  const RowPath path = StreamSpace<T, 1>(arguments.access.bytes).In(0);
+  Granule* const place = StreamSpace<T, 1>().In(0);
   for (std::int64_t index = Grid::FirstRow(blocks); index < arguments.total_rows; index += Grid::RowsOfGrid(blocks)) {
     const auto row = LayerNormRowAt<T, Out>(arguments, index);
-    if (!StreamLayerNorm<Acc>(group, row, arguments.width, arguments.epsilon, path)) {
-      StreamLayerNorm<double>(group, row, arguments.width, arguments.epsilon, path);
+    if (!StreamLayerNorm<Acc>(group, row, arguments.width, arguments.epsilon, place)) {
+      StreamLayerNorm<double>(group, row, arguments.width, arguments.epsilon, place);
     }
   }
 }
@@ -308,23 +306,18 @@ struct LayerNormKernels {
 
 /// Launches rows of type T with results of any type.
 template <typename T>
-cudaError_t LaunchLayerNormRows(DataType y_type, const RowAccess& access, const LayerNormArguments& arguments,
-                                cudaStream_t stream) {
+cudaError_t LaunchLayerNormRows(DataType y_type, bool plain, const LayerNormArguments& arguments, cudaStream_t stream) {
   const std::int64_t rows = arguments.total_rows;
-  return access.plain && AreFewRows(arguments.width * static_cast<std::int64_t>(sizeof(T)), rows)
-             ? LaunchRowsOf<T, LayerNormKernels<T, true>>(RowWork::kMoments, y_type, access, rows, arguments, stream)
-             : LaunchRowsOf<T, LayerNormKernels<T, false>>(RowWork::kMoments, y_type, access, rows, arguments, stream);
+  return plain && AreFewRows(arguments.width * static_cast<std::int64_t>(sizeof(T)), rows)
+             ? LaunchRowsOf<T, LayerNormKernels<T, true>>(RowWork::kMoments, y_type, plain, rows, arguments, stream)
+             : LaunchRowsOf<T, LayerNormKernels<T, false>>(RowWork::kMoments, y_type, plain, rows, arguments, stream);
 }
 
 // A file each, so that they compile side by side.
-extern template cudaError_t LaunchLayerNormRows<__half>(DataType, const RowAccess&, const LayerNormArguments&,
-                                                        cudaStream_t);
-extern template cudaError_t LaunchLayerNormRows<__nv_bfloat16>(DataType, const RowAccess&, const LayerNormArguments&,
-                                                               cudaStream_t);
-extern template cudaError_t LaunchLayerNormRows<float>(DataType, const RowAccess&, const LayerNormArguments&,
-                                                       cudaStream_t);
-extern template cudaError_t LaunchLayerNormRows<double>(DataType, const RowAccess&, const LayerNormArguments&,
-                                                        cudaStream_t);
+extern template cudaError_t LaunchLayerNormRows<__half>(DataType, bool, const LayerNormArguments&, cudaStream_t);
+extern template cudaError_t LaunchLayerNormRows<__nv_bfloat16>(DataType, bool, const LayerNormArguments&, cudaStream_t);
+extern template cudaError_t LaunchLayerNormRows<float>(DataType, bool, const LayerNormArguments&, cudaStream_t);
+extern template cudaError_t LaunchLayerNormRows<double>(DataType, bool, const LayerNormArguments&, cudaStream_t);
 
 }  // namespace kernelwire
 

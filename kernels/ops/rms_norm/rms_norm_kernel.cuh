@@ -23,7 +23,6 @@ struct RmsNormArguments {
   std::int64_t total_rows;
   std::int64_t width;
   NormEpsilon epsilon;
-  RowAccess access;
   RowTuning tuning;
 };
 
@@ -75,7 +74,7 @@ struct RmsFactor {
 /// registers do not hold more beside the row.
 template <typename Held, typename Group, typename Parameter, typename Acc>
 __device__ __forceinline__ void StoreScaled(const Group& group, const Held& held, Parameter& weight, Acc factor,
-                                            typename Held::Element* y, int width, const RowPath& out) {
+                                            typename Held::Element* y, int width, Granule* out) {
   using T = typename Held::Element;
   using Values = Acc(&)[Held::kLength];
   // The usual weight has a loop of its own, without a branch for each vector.
@@ -149,7 +148,7 @@ __device__ __noinline__ double FactorInF64(Group group, const Element element, i
 template <typename Held, typename Group, typename Parameter, typename Acc, typename Row, typename Element>
 __device__ __forceinline__ void StoreRmsNorm(Group& group, const Held& held, Parameter& weight,
                                              const RmsFactor<Acc>& scale, const Row& row, int width, double epsilon,
-                                             const RowPath& out, const Element& element) {
+                                             Granule* out, const Element& element) {
   if (scale.leaves_f32) {
     const double factor = FactorInF64<Held>(group, element, width, epsilon);
     ScaleElements<Held>(group, element, row.y, row.weight, row.weight_word, width, factor);
@@ -170,7 +169,7 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kPlain), Shape::ResidentBl
   const int blocks = arguments.tuning.cluster_blocks;
   const int width = static_cast<int>(arguments.width);
   auto group = RowGrid<typename Shape::Group>::GroupOf(blocks);
-  const HeldSpace<T, Shape, kPlain, 1> space(arguments.access.bytes);
+  const HeldSpace<T, Shape, kPlain, 1> space;
   const auto row_at = [&](std::int64_t index) { return RmsNormRowAt<T, T>(arguments, index); };
   ForEachRow<Shape::template kLooksAhead<kPlain>>(
       group, blocks, arguments.total_rows, row_at, Loads(space.In(0)),
@@ -228,10 +227,10 @@ template <typename T>
 struct StreamedRow {
   using Element = T;
   RowSource<T> x;
-  RowPath path;
+  Granule* place;
 
   __device__ __forceinline__ StreamVectors<T> First(const BlockGroup& group, std::int64_t first, int count) const {
-    return LoadStretch<FillZero>(group, x, first, count, path);
+    return LoadStretch<FillZero>(group, x, first, count, place);
   }
   __device__ __forceinline__ void Passed() {}
   __device__ __forceinline__ StreamVectors<T> Again(const BlockGroup& group, std::int64_t first, int count) const {
@@ -248,7 +247,7 @@ __global__ void __launch_bounds__(RowGrid<BlockGroup>::kBlockThreads)
   using Grid = RowGrid<BlockGroup>;
   const int blocks = arguments.tuning.cluster_blocks;
   BlockGroup group(blocks);
-  const StreamSpace<T, 1> space(arguments.access.bytes);
+  const StreamSpace<T, 1> space;
   for (std::int64_t index = Grid::FirstRow(blocks); index < arguments.total_rows; index += Grid::RowsOfGrid(blocks)) {
     const auto row = RmsNormRowAt<T, Out>(arguments, index);
     StreamedRow<T> source{row.x, space.In(0)};
@@ -269,19 +268,15 @@ struct RmsNormKernels {
 
 /// Launches rows of type T with results of any type.
 template <typename T>
-cudaError_t LaunchRmsNormRows(DataType y_type, const RowAccess& access, const RmsNormArguments& arguments,
-                              cudaStream_t stream) {
-  return LaunchRowsOf<T, RmsNormKernels<T>>(RowWork::kOneSum, y_type, access, arguments.total_rows, arguments, stream);
+cudaError_t LaunchRmsNormRows(DataType y_type, bool plain, const RmsNormArguments& arguments, cudaStream_t stream) {
+  return LaunchRowsOf<T, RmsNormKernels<T>>(RowWork::kOneSum, y_type, plain, arguments.total_rows, arguments, stream);
 }
 
 // A file each, so that they compile side by side.
-extern template cudaError_t LaunchRmsNormRows<__half>(DataType, const RowAccess&, const RmsNormArguments&,
-                                                      cudaStream_t);
-extern template cudaError_t LaunchRmsNormRows<__nv_bfloat16>(DataType, const RowAccess&, const RmsNormArguments&,
-                                                             cudaStream_t);
-extern template cudaError_t LaunchRmsNormRows<float>(DataType, const RowAccess&, const RmsNormArguments&, cudaStream_t);
-extern template cudaError_t LaunchRmsNormRows<double>(DataType, const RowAccess&, const RmsNormArguments&,
-                                                      cudaStream_t);
+extern template cudaError_t LaunchRmsNormRows<__half>(DataType, bool, const RmsNormArguments&, cudaStream_t);
+extern template cudaError_t LaunchRmsNormRows<__nv_bfloat16>(DataType, bool, const RmsNormArguments&, cudaStream_t);
+extern template cudaError_t LaunchRmsNormRows<float>(DataType, bool, const RmsNormArguments&, cudaStream_t);
+extern template cudaError_t LaunchRmsNormRows<double>(DataType, bool, const RmsNormArguments&, cudaStream_t);
 
 }  // namespace kernelwire
 

@@ -3,7 +3,6 @@
 
 namespace kernelwire {
 
-template cudaError_t LaunchSoftmaxRows<__half, false>(DataType, const RowAccess&, const SoftmaxArguments&,
-                                                      cudaStream_t);
+template cudaError_t LaunchSoftmaxRows<__half, false>(DataType, bool, const SoftmaxArguments&, cudaStream_t);
 
 }  // namespace kernelwire

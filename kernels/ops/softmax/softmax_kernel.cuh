@@ -23,7 +23,6 @@ struct SoftmaxArguments {
   std::int64_t width;
   std::int64_t inner;
   SoftmaxAlgorithm algorithm;
-  RowAccess access;
   RowTuning tuning;
 };
 
@@ -146,7 +145,7 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kPlain), Shape::ResidentBl
   using Loads = RowLoads<Held, FillMinusInfinity>;
   const int blocks = arguments.tuning.cluster_blocks;
   auto group = RowGrid<typename Shape::Group>::GroupOf(blocks);
-  const HeldSpace<T, Shape, kPlain, 1> space(arguments.access.bytes);
+  const HeldSpace<T, Shape, kPlain, 1> space;
   const Loads begin(space.In(0));
   const auto row_at = [&](std::int64_t index) { return SoftmaxRowAt<T, T>(arguments, index); };
   ForEachRow<Shape::template kLooksAhead<kPlain>>(
@@ -177,11 +176,11 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kPlain), Shape::ResidentBl
 /// One pass: each thread keeps a running maximum and sum, and the threads' are merged.
 template <typename Out, typename Acc, typename T>
 __device__ RunningSoftmax<Acc> OnlineStatistics(BlockGroup& group, const RowSource<T>& x, std::int64_t width,
-                                                const RowPath& path) {
+                                                Granule* place) {
   using Statistics = RunningSoftmax<Acc>;
   Statistics running = Statistics::Empty();
   ForEachStretch<T>(group, width, [&](std::int64_t first, int count) {
-    const auto held = LoadStretch<FillMinusInfinity>(group, x, first, count, path);
+    const auto held = LoadStretch<FillMinusInfinity>(group, x, first, count, place);
 #pragma unroll
     for (const Granule& vector : held.vectors) {
       Acc values[kElementsOfGranule<T>];
@@ -196,16 +195,16 @@ __device__ RunningSoftmax<Acc> OnlineStatistics(BlockGroup& group, const RowSour
 /// Two passes: the maximum, then the sum.
 template <typename Out, typename Acc, typename T>
 __device__ RunningSoftmax<Acc> SafeStatistics(BlockGroup& group, const RowSource<T>& x, std::int64_t width,
-                                              const RowPath& path) {
+                                              Granule* place) {
   Acc maximum = kMinusInfinity<Acc>;
   ForEachStretch<T>(group, width, [&](std::int64_t first, int count) {
-    const auto held = LoadStretch<FillMinusInfinity>(group, x, first, count, path);
+    const auto held = LoadStretch<FillMinusInfinity>(group, x, first, count, place);
     maximum = fmax(maximum, MaximumOf<Acc>(held, 0));
   });
   maximum = group.Reduce(RowParts<Acc, 1>{{maximum}}, kMinusInfinity<Acc>, [](Acc a, Acc b) { return fmax(a, b); });
   double sum = 0.0;
   ForEachStretch<T>(group, width, [&](std::int64_t first, int count) {
-    const auto held = LoadStretch<FillMinusInfinity>(group, x, first, count, path);
+    const auto held = LoadStretch<FillMinusInfinity>(group, x, first, count, place);
     Exponentials<Out, Acc, StreamVectors<T>> exponentials;
     sum += static_cast<double>(exponentials.Compute(held, 0, maximum).sum);
   });
@@ -222,12 +221,12 @@ __global__ void __launch_bounds__(RowGrid<BlockGroup>::kBlockThreads)
   using Grid = RowGrid<BlockGroup>;
   const int blocks = arguments.tuning.cluster_blocks;
   BlockGroup group(blocks);
-  const RowPath path = StreamSpace<T, 1>(arguments.access.bytes).In(0);
+  Granule* const place = StreamSpace<T, 1>().In(0);
   for (std::int64_t index = Grid::FirstRow(blocks); index < arguments.pieces; index += Grid::RowsOfGrid(blocks)) {
     const auto row = SoftmaxRowAt<T, Out>(arguments, index);
     const SoftmaxResult<kLog, Out, Acc> result(arguments.algorithm == SoftmaxAlgorithm::kSafe
-                                                   ? SafeStatistics<Out, Acc>(group, row.x, arguments.width, path)
-                                                   : OnlineStatistics<Out, Acc>(group, row.x, arguments.width, path));
+                                                   ? SafeStatistics<Out, Acc>(group, row.x, arguments.width, place)
+                                                   : OnlineStatistics<Out, Acc>(group, row.x, arguments.width, place));
     const auto compute = [&](std::int64_t, Acc(&values)[kElementsOfGranule<T>]) {
 #pragma unroll
       for (Acc& value : values) {
@@ -235,7 +234,7 @@ __global__ void __launch_bounds__(RowGrid<BlockGroup>::kBlockThreads)
       }
     };
     ForEachStretchBackwards<T>(group, arguments.width, [&](std::int64_t first, int count) {
-      StoreStretch<Acc>(group, LoadStretch<FillZero>(group, row.x, first, count, path), first, count, row.y, compute);
+      StoreStretch<Acc>(group, LoadStretch<FillZero>(group, row.x, first, count, place), first, count, row.y, compute);
     });
   }
 }
@@ -320,12 +319,11 @@ struct SoftmaxKernels {
 
 /// Launches rows of type T with results of any type.
 template <typename T, bool kLog>
-cudaError_t LaunchSoftmaxRows(DataType y_type, const RowAccess& access, const SoftmaxArguments& arguments,
-                              cudaStream_t stream) {
+cudaError_t LaunchSoftmaxRows(DataType y_type, bool plain, const SoftmaxArguments& arguments, cudaStream_t stream) {
   if (arguments.inner > 1) {
     return LaunchInterleavedSoftmax<T, kLog>(y_type, arguments, stream);
   }
-  return LaunchRowsOf<T, SoftmaxKernels<T, kLog>>(RowWork::kSoftmax, y_type, access, arguments.pieces, arguments,
+  return LaunchRowsOf<T, SoftmaxKernels<T, kLog>>(RowWork::kSoftmax, y_type, plain, arguments.pieces, arguments,
                                                   stream);
 }
 
@@ -333,19 +331,18 @@ cudaError_t LaunchSoftmaxRows(DataType y_type, const RowAccess& access, const So
 template <bool kLog>
 int LaunchSoftmaxFamily(const Launch& launch, CUstream_st* stream) {
   const auto params = launch.plan->Params<SoftmaxParams>();
-  const SoftmaxArguments arguments{
-      TableOf(launch), launch.total_rows, params.width, params.inner, params.algorithm, {}, {}};
-  const RowAccess access =
-      AccessOfRows(launch, params.x_type, params.width, {{false, 0, kRowStrideX}, {true, 0, kRowStrideY}}, {});
+  const SoftmaxArguments arguments{TableOf(launch), launch.total_rows, params.width,
+                                   params.inner,    params.algorithm,  {}};
+  const bool plain =
+      RowsArePlain(launch, params.x_type, params.width, {{false, 0, kRowStrideX}, {true, 0, kRowStrideY}}, {});
   return WithFloatType(params.x_type, [&](auto tag) {
-    return LaunchSoftmaxRows<typename decltype(tag)::Type, kLog>(params.y_type, access, arguments, stream);
+    return LaunchSoftmaxRows<typename decltype(tag)::Type, kLog>(params.y_type, plain, arguments, stream);
   });
 }
 
 // A file each, so that they compile side by side.
-#define KERNELWIRE_SOFTMAX_ROWS(T, kLog)                                                                      \
-  extern template cudaError_t LaunchSoftmaxRows<T, kLog>(DataType, const RowAccess&, const SoftmaxArguments&, \
-                                                         cudaStream_t)
+#define KERNELWIRE_SOFTMAX_ROWS(T, kLog) \
+  extern template cudaError_t LaunchSoftmaxRows<T, kLog>(DataType, bool, const SoftmaxArguments&, cudaStream_t)
 KERNELWIRE_SOFTMAX_ROWS(__half, false);
 KERNELWIRE_SOFTMAX_ROWS(__nv_bfloat16, false);
 KERNELWIRE_SOFTMAX_ROWS(float, false);

@@ -1,0 +1,97 @@
+// Sixteen bytes that begin anywhere, put together from the two granules of shared memory that they lie in.
+#ifndef KERNELWIRE_KERNELS_PRIMITIVES_GRANULE_SHIFT_CUH_
+#define KERNELWIRE_KERNELS_PRIMITIVES_GRANULE_SHIFT_CUH_
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "kernels/primitives/granule.cuh"
+
+namespace kernelwire {
+
+/// How far an address lies behind a 16-byte boundary.
+__device__ __forceinline__ int OddBytesOf(const void* at) {
+  return static_cast<int>(reinterpret_cast<std::uintptr_t>(at) % 16);
+}
+
+/// Words [0, 4) of `words`, moved down by `bits`: 16 where elements of 2 bytes lie across words, else 0.
+template <typename T, typename Words>
+__device__ __forceinline__ Granule ShiftedDown(const Words& words, unsigned bits) {
+  if constexpr (sizeof(T) == 2) {
+    return {{__funnelshift_r(words[0], words[1], bits), __funnelshift_r(words[1], words[2], bits),
+             __funnelshift_r(words[2], words[3], bits), __funnelshift_r(words[3], words[4], bits)}};
+  } else {
+    return {{words[0], words[1], words[2], words[3]}};
+  }
+}
+
+/// A distance of kWords words, and half a one perhaps, that the compiler knows: for lanes that all have the same.
+template <typename T, int kWords>
+struct KnownShift {
+  unsigned bits;
+
+  /// The 16 bytes that begin this far behind `at`.
+  __device__ __forceinline__ Granule Apply(const Granule* at) const {
+    const Granule low = at[0];
+    if constexpr (kWords == 0) {
+      const unsigned words[] = {low.words[0], low.words[1], low.words[2], low.words[3],
+                                sizeof(T) == 2 ? at[1].words[0] : 0};
+      return ShiftedDown<T>(words, bits);
+    } else {
+      const Granule high = at[1];
+      const unsigned words[] = {low.words[0],  low.words[1],  low.words[2],  low.words[3],
+                                high.words[0], high.words[1], high.words[2], high.words[3]};
+      return ShiftedDown<T>(words + kWords, bits);
+    }
+  }
+};
+
+/// Any distance: for lanes of several rows, which had to take turns at the known ones.
+template <typename T>
+struct AnyShift {
+  bool one;
+  bool two;
+  unsigned bits;
+
+  __device__ __forceinline__ Granule Apply(const Granule* at) const {
+    const Granule low = at[0];
+    const Granule high = at[1];
+    unsigned words[] = {low.words[0],  low.words[1],  low.words[2],  low.words[3],
+                        high.words[0], high.words[1], high.words[2], high.words[3]};
+#pragma unroll
+    for (int i = 0; sizeof(T) < 8 && i < 7; ++i) {
+      words[i] = one ? words[i + 1] : words[i];
+    }
+#pragma unroll
+    for (int i = 0; i < 5; ++i) {
+      words[i] = two ? words[i + 2] : words[i];
+    }
+    return ShiftedDown<T>(words, bits);
+  }
+};
+
+/// Calls f(shift) with the shift of `bytes` < 16, a whole number of elements. `kUniform`: equal for all threads of a
+/// warp.
+template <typename T, bool kUniform, typename F>
+__device__ __forceinline__ void WithShift(int bytes, const F& f) {
+  const unsigned bits = static_cast<unsigned>(bytes) % 4 * 8;
+  const int words = bytes / 4;
+  if constexpr (!kUniform) {
+    f(AnyShift<T>{words % 2 != 0, words >= 2, bits});
+  } else if (words == 0) {
+    f(KnownShift<T, 0>{bits});
+  } else if (words == 2) {
+    f(KnownShift<T, 2>{bits});
+  } else if constexpr (sizeof(T) < 8) {
+    if (words == 1) {
+      f(KnownShift<T, 1>{bits});
+    } else {
+      f(KnownShift<T, 3>{bits});
+    }
+  }
+}
+
+}  // namespace kernelwire
+
+#endif  // KERNELWIRE_KERNELS_PRIMITIVES_GRANULE_SHIFT_CUH_
