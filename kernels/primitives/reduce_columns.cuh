@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "kernels/device/launch.cuh"
+#include "kernels/primitives/reduce_parts.cuh"
 #include "kernels/primitives/reduce_rows.cuh"
 
 namespace kernelwire {

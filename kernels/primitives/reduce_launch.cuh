@@ -11,6 +11,7 @@
 #include "kernels/core/launch.h"
 #include "kernels/device/launch.cuh"
 #include "kernels/primitives/reduce_columns.cuh"
+#include "kernels/primitives/reduce_parts.cuh"
 #include "kernels/primitives/reduce_rows.cuh"
 #include "kernels/primitives/reduce_store.cuh"
 

@@ -20,6 +20,7 @@
 
 #include "kernels/device/launch.cuh"
 #include "kernels/primitives/reduce_load.cuh"
+#include "kernels/primitives/reduce_parts.cuh"
 #include "kernels/primitives/row_reduce.cuh"
 
 namespace kernelwire {
@@ -111,30 +112,12 @@ __device__ typename R::Total CombineBlock(const R& reduction, typename R::Total 
   return total;
 }
 
-/// Merges slots pairwise, as ReduceParts says; the outcome is in slots[0] for thread 0. `lane` counts the threads of
-/// these slots, which lie `stride` apart. Requires: all threads of the block call it with equal `count`.
-template <typename R>
-__device__ void MergeSlots(const R& reduction, typename R::Total* slots, int count, int lane, int stride) {
-  for (int half = count / 2; half > 0; half /= 2) {
-    __syncthreads();
-    if (lane < half) {
-      slots[lane * stride] = reduction.Combine(slots[lane * stride], slots[(lane + half) * stride]);
-    }
-  }
-}
-
 /// Who does the parts of a result. The outcome is the same, to the bit: only the ways of the parts' totals differ.
 enum class PartSharing : std::int32_t {
   kBlock,    // one block, part by part: many results fill the device
   kCluster,  // a cluster of as many blocks as there are parts, which meet in shared memory
   kGrid,     // a block each; the totals go to the workspace, and another launch merges them
 };
-
-/// Where the total of a part waits for its like: [part][result] of the request's workspace.
-template <typename Total>
-__device__ __forceinline__ Total& PartTotal(const ResultPlace& place, std::int64_t part) {
-  return static_cast<Total*>(place.workspace)[part * place.results + place.index];
-}
 
 /// Leaves the total of this block's part, which the thread of that number holds, with the first block of the cluster.
 template <typename Total>
