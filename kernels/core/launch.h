@@ -11,6 +11,10 @@ struct CUstream_st;  // cudaStream_t is a pointer to it; named here so that no C
 
 namespace kernelwire {
 
+/// The length of Launch::tickets. A result that several blocks share takes one, and results are shared while they are
+/// fewer than twice the multiprocessors.
+inline constexpr int kLaunchTickets = 1024;
+
 /// One launch over the segments of a batch. All plans have equal keys, so `plan` (any of them) holds the parameters.
 /// `device_segments` is where a kernel reads the table; on the host it equals `segments`.
 struct Launch {
@@ -19,6 +23,11 @@ struct Launch {
   const Segment* device_segments = nullptr;
   int segment_count = 0;
   std::int64_t total_rows = 0;  // sum of Segment::rows; may be 0
+
+  /// Device memory, kLaunchTickets of them; null on the host. Blocks that share a result count themselves here, so that
+  /// the last one knows that it is. All zero before the first launch; every launch leaves them all zero. Launches that
+  /// may run at the same time must not have the same ones: a stream has its own.
+  std::uint32_t* tickets = nullptr;
 };
 
 }  // namespace kernelwire

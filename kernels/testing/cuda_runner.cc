@@ -2,7 +2,11 @@
 
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -10,6 +14,7 @@
 #include "kernels/device/buffer.h"
 #include "kernels/device/cuda_status.h"
 #include "kernels/device/device_info.h"
+#include "kernels/device/launch_tickets.h"
 #include "kernels/device/stream.h"
 #include "kernels/testing/launch_image.h"
 
@@ -53,7 +58,13 @@ class Mirrors {
 
 class CudaDeviceRunner final : public DeviceRunner {
  public:
-  explicit CudaDeviceRunner(Stream stream) : stream_(std::move(stream)) {}
+  CudaDeviceRunner(Stream stream, LaunchTickets tickets) : stream_(std::move(stream)), tickets_(std::move(tickets)) {}
+
+  static absl::StatusOr<std::unique_ptr<DeviceRunner>> Create() {
+    KERNELWIRE_ASSIGN_OR_RETURN(Stream stream, Stream::Create());
+    KERNELWIRE_ASSIGN_OR_RETURN(LaunchTickets tickets, LaunchTickets::Create(stream.get()));
+    return std::make_unique<CudaDeviceRunner>(std::move(stream), std::move(tickets));
+  }
 
   std::string name() const override { return "cuda"; }
 
@@ -78,14 +89,26 @@ class CudaDeviceRunner final : public DeviceRunner {
     launch.device_segments = reinterpret_cast<const Segment*>(table.data());
     launch.segment_count = static_cast<int>(segments.size());
     launch.total_rows = image.total_rows();
+    launch.tickets = tickets_.data();
     KERNELWIRE_RETURN_IF_ERROR(CudaStatus(static_cast<cudaError_t>(op.launch_cuda(launch, stream)), "launch_cuda"));
     KERNELWIRE_RETURN_IF_ERROR(stream_.Synchronize());
     KERNELWIRE_RETURN_IF_ERROR(mirrors.Download(stream));
-    return stream_.Synchronize();
+    KERNELWIRE_RETURN_IF_ERROR(stream_.Synchronize());
+    return CheckTickets(op);
   }
 
  private:
-  Stream stream_;
+  absl::Status CheckTickets(const Operator& op) const {
+    std::vector<std::uint32_t> tickets(kLaunchTickets);
+    KERNELWIRE_RETURN_IF_CUDA_ERROR(
+        cudaMemcpy(tickets.data(), tickets_.data(), LaunchTickets::kBytes, cudaMemcpyDeviceToHost));
+    const bool zero = std::all_of(tickets.begin(), tickets.end(), [](std::uint32_t ticket) { return ticket == 0; });
+    return zero ? absl::OkStatus()
+                : absl::InternalError("operator '" + op.spec.name + "' left tickets of its launch that are not zero");
+  }
+
+  const Stream stream_;
+  const LaunchTickets tickets_;  // of all launches: a launch that leaves them wrong is told at once
 };
 
 }  // namespace
@@ -94,15 +117,12 @@ DeviceRunner* CudaRunner(std::string* why_none) {
   if (UsableDeviceCount(why_none) == 0) {
     return nullptr;
   }
-  static DeviceRunner* const runner = [why_none]() -> DeviceRunner* {
-    absl::StatusOr<Stream> stream = Stream::Create();
-    if (!stream.ok()) {
-      *why_none = std::string(stream.status().message());
-      return nullptr;
-    }
-    return new CudaDeviceRunner(*std::move(stream));
-  }();
-  return runner;
+  static const auto* const runner = new absl::StatusOr<std::unique_ptr<DeviceRunner>>(CudaDeviceRunner::Create());
+  if (!runner->ok()) {
+    *why_none = std::string(runner->status().message());
+    return nullptr;
+  }
+  return (*runner)->get();
 }
 
 }  // namespace kernelwire::testing

@@ -118,6 +118,7 @@ const Launch& Batch::BuildLaunch(const LaunchAddresses& addresses) {
   launch_.device_segments = reinterpret_cast<const Segment*>(addresses.table + table_offset);
   launch_.segment_count = static_cast<int>(next - table);
   launch_.total_rows = first_row;
+  launch_.tickets = addresses.tickets;
   copy_in_bytes_ = table_offset + static_cast<std::size_t>(launch_.segment_count) * sizeof(Segment);
   return launch_;
 }

@@ -24,6 +24,8 @@ struct LaunchAddresses {
   std::byte* outputs = nullptr;    // likewise
   std::byte* workspace = nullptr;  // likewise
   std::byte* table = nullptr;      // likewise: where the kernel reads the table
+
+  std::uint32_t* tickets = nullptr;  // Launch::tickets of the stream; null on the host
 };
 
 /// Not thread-safe: the scheduler's mutex guards it until the launch, the device owns it from then until it reports the

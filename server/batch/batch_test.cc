@@ -30,7 +30,9 @@ TEST(BatchLayout, TensorsAreAlignedDisjointAndInsideTheSlab) {
   bool seen = false;
   device.on_run = [&](Batch& batch) {
     std::byte* host = batch.slab().host();
-    const Launch& launch = batch.BuildLaunch({host, host, host, host});
+    std::uint32_t ticket = 0;
+    const Launch& launch = batch.BuildLaunch({host, host, host, host, &ticket});
+    EXPECT_EQ(launch.tickets, &ticket);
     ASSERT_EQ(launch.segment_count, 19);  // the first went alone, since a lane was free
     EXPECT_EQ(launch.total_rows, 19);
     const std::byte* end_of_inputs = host;

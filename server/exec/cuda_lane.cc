@@ -8,16 +8,18 @@ namespace kernelwire {
 
 absl::StatusOr<std::unique_ptr<CudaLane>> CudaLane::Create() {
   KERNELWIRE_ASSIGN_OR_RETURN(Stream stream, Stream::Create());
+  KERNELWIRE_ASSIGN_OR_RETURN(LaunchTickets tickets, LaunchTickets::Create(stream.get()));
   KERNELWIRE_ASSIGN_OR_RETURN(Event begin, Event::Create(Event::Timing::kEnabled));
   KERNELWIRE_ASSIGN_OR_RETURN(Event copied_in, Event::Create(Event::Timing::kEnabled));
   KERNELWIRE_ASSIGN_OR_RETURN(Event computed, Event::Create(Event::Timing::kEnabled));
   KERNELWIRE_ASSIGN_OR_RETURN(Event done, Event::Create(Event::Timing::kEnabled));
-  return std::unique_ptr<CudaLane>(
-      new CudaLane(std::move(stream), std::move(begin), std::move(copied_in), std::move(computed), std::move(done)));
+  return std::unique_ptr<CudaLane>(new CudaLane(std::move(stream), std::move(tickets), std::move(begin),
+                                                std::move(copied_in), std::move(computed), std::move(done)));
 }
 
-CudaLane::CudaLane(Stream stream, Event begin, Event copied_in, Event computed, Event done)
+CudaLane::CudaLane(Stream stream, LaunchTickets tickets, Event begin, Event copied_in, Event computed, Event done)
     : stream_(std::move(stream)),
+      tickets_(std::move(tickets)),
       begin_(std::move(begin)),
       copied_in_(std::move(copied_in)),
       computed_(std::move(computed)),
@@ -31,7 +33,7 @@ bool CudaLane::Start(Batch& batch, bool in_place, Nanos give_up_at) {
   const Slab& slab = batch.slab();
   std::byte* const tensors = in_place ? slab.host() : slab.device();
   // Scratch stays on the device either way: it is nobody's business beyond the kernel.
-  const Launch& launch = batch.BuildLaunch({tensors, tensors, slab.device(), tensors});
+  const Launch& launch = batch.BuildLaunch({tensors, tensors, slab.device(), tensors, tickets_.data()});
   // Errors stay with a thread until they are asked for, even the "not ready" of Query and the failure of another batch.
   // An operator that looks at the last error must find its own; those that do not go away come back by themselves.
   static_cast<void>(cudaGetLastError());

@@ -1,4 +1,4 @@
-// A CUDA lane: a stream, its events, and the batch that is on it. Builds with CUDA only.
+// A CUDA lane: a stream, its events and tickets, and the batch that is on it. Builds with CUDA only.
 #ifndef KERNELWIRE_SERVER_EXEC_CUDA_LANE_H_
 #define KERNELWIRE_SERVER_EXEC_CUDA_LANE_H_
 
@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "kernels/device/event.h"
+#include "kernels/device/launch_tickets.h"
 #include "kernels/device/stream.h"
 #include "server/batch/batch.h"
 #include "server/batch/clock.h"
@@ -47,7 +48,7 @@ class CudaLane {
   std::atomic<bool> in_flight{false};
 
  private:
-  CudaLane(Stream stream, Event begin, Event copied_in, Event computed, Event done);
+  CudaLane(Stream stream, LaunchTickets tickets, Event begin, Event copied_in, Event computed, Event done);
 
   bool Enqueue(const Launch& launch);
   bool CopyIn();
@@ -56,6 +57,7 @@ class CudaLane {
   Nanos Between(const Event& from, const Event& to);
 
   const Stream stream_;
+  const LaunchTickets tickets_;  // of this stream only: lanes run at the same time
   const Event begin_, copied_in_, computed_, done_;
   Batch* batch_ = nullptr;
   bool in_place_ = false;

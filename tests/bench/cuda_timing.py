@@ -49,12 +49,12 @@ def bind_cuda(library, op, inputs, attributes="", wanted=0, outputs=None):
             outputs.append(None if planned is None else
                            torch.empty(planned[1], dtype=TORCH[planned[0]], device="cuda"))
     workspace = torch.empty(max(1, request.workspace_bytes()), dtype=torch.uint8, device="cuda")
-    table = torch.empty(1024, dtype=torch.uint8, device="cuda")
+    table = torch.empty(library.table_bytes(), dtype=torch.uint8, device="cuda")
     address = lambda t: 0 if t is None else t.data_ptr()  # noqa: E731
     binding = request.bind([address(t) for t in inputs], [address(t) for t in outputs], workspace.data_ptr(),
                            table.data_ptr())
     host = torch.frombuffer(bytearray(binding.table()), dtype=torch.uint8)
-    table[: host.numel()].copy_(host)
+    table.copy_(host)
 
     device = torch.cuda.current_device()
 

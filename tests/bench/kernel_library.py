@@ -52,6 +52,9 @@ class Library:
             raise ValueError(self.lib.KwError().decode())
         return Request(self.lib, request)
 
+    def table_bytes(self):
+        return self.lib.KwTableBytes()
+
 
 class Request:
     def __init__(self, lib, handle):

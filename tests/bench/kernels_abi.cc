@@ -31,9 +31,15 @@ struct KwRequest {
 };
 
 struct KwBinding {
+  /// What lies on the device too.
+  struct Table {
+    Segment segment;
+    std::uint32_t tickets[kernelwire::kLaunchTickets];
+  };
+
   const KwRequest* request = nullptr;
-  Segment segment{};
-  const Segment* device_segment = nullptr;
+  Table table{};
+  Table* device_table = nullptr;
 };
 
 namespace {
@@ -76,10 +82,11 @@ TensorDesc DescOf(const KwTensor& tensor) {
 Launch LaunchOf(const KwBinding& binding) {
   Launch launch;
   launch.plan = &binding.request->plan;
-  launch.segments = &binding.segment;
-  launch.device_segments = binding.device_segment;
+  launch.segments = &binding.table.segment;
+  launch.device_segments = binding.device_table != nullptr ? &binding.device_table->segment : launch.segments;
   launch.segment_count = 1;
-  launch.total_rows = binding.segment.rows;
+  launch.total_rows = launch.segments->rows;
+  launch.tickets = binding.device_table != nullptr ? binding.device_table->tickets : nullptr;
   return launch;
 }
 
@@ -141,20 +148,20 @@ int KwOutput(const KwRequest* request, int index, KwTensor* output, std::size_t*
 
 std::size_t KwWorkspaceBytes(const KwRequest* request) { return request->plan.workspace_bytes; }
 
-std::size_t KwTableBytes() { return sizeof(Segment); }
-const void* KwTable(const KwBinding* binding) { return &binding->segment; }
+std::size_t KwTableBytes() { return sizeof(KwBinding::Table); }
+const void* KwTable(const KwBinding* binding) { return &binding->table; }
 
 KwBinding* KwBind(const KwRequest* request, const void* const* inputs, void* const* outputs, void* workspace,
                   void* table) {
   auto binding = new KwBinding;
   binding->request = request;
-  Segment& segment = binding->segment;
+  Segment& segment = binding->table.segment;
   std::copy_n(inputs, request->op->spec.inputs.size(), segment.inputs);
   std::copy_n(outputs, request->op->spec.outputs.size(), segment.outputs);
   segment.workspace = workspace;
   segment.rows = request->plan.rows;
   std::copy(request->plan.extents.begin(), request->plan.extents.end(), segment.extents);
-  binding->device_segment = table != nullptr ? static_cast<const Segment*>(table) : &binding->segment;
+  binding->device_table = static_cast<KwBinding::Table*>(table);
   return binding;
 }
 
