@@ -17,7 +17,8 @@
 
 namespace kernelwire {
 
-/// Merges the totals of the parts: `slots` threads a result, neighbouring results side by side.
+/// Merges the totals of the parts of columns, whose results are too many for tickets: `slots` threads a result,
+/// neighbouring results side by side.
 template <typename R>
 __global__ void __launch_bounds__(ReduceParts::kMaxSlots)
     MergePartsKernel(const __grid_constant__ ReduceArguments arguments, const R reduction) {
@@ -32,14 +33,7 @@ __global__ void __launch_bounds__(ReduceParts::kMaxSlots)
   for (std::int64_t base = std::int64_t{blockIdx.x} * results_of_block; base < arguments.results; base += step) {
     const bool live = base + result < arguments.results;
     const ResultPlace place = ResultPlace::Of(arguments, live ? base + result : base);
-    Total total = R::Identity();
-    if (live) {
-#pragma unroll 4
-      for (std::int64_t part = slot; part < parts.count; part += parts.slots) {
-        total = reduction.Combine(total, PartTotal<Total>(place, part));
-      }
-    }
-    slots[threadIdx.x] = total;
+    slots[threadIdx.x] = live ? CollectSlot(reduction, parts, place, slot) : R::Identity();
     MergeSlots(reduction, slots + result, parts.slots, slot, results_of_block);
     if (live && slot == 0) {
       reduction.Store(arguments, place, slots[result]);
@@ -62,6 +56,7 @@ inline ReduceArguments ArgumentsOf(const Launch& launch) {
   arguments.y_type = params.y_type;
   arguments.y_bytes = static_cast<std::int64_t>(SizeOf(params.y_type));
   arguments.checked = params.checked;
+  arguments.tickets = launch.tickets;
   return arguments;
 }
 
@@ -106,8 +101,10 @@ inline cudaError_t ShareParts(const ReduceArguments& arguments, PartBlocks* shar
   const std::int64_t parts = arguments.parts.count;
   if (error == cudaSuccess && parts > 1 && arguments.results < kBlocksThatFillAMultiprocessor * multiprocessors) {
     const bool cluster = major >= 9 && parts <= kLargestPortableCluster;
-    shared->sharing = cluster ? PartSharing::kCluster : PartSharing::kGrid;
-    shared->blocks = static_cast<int>(std::min<std::int64_t>(parts, 1 << 20));
+    if (cluster || arguments.results <= kLaunchTickets) {
+      shared->sharing = cluster ? PartSharing::kCluster : PartSharing::kGrid;
+      shared->blocks = static_cast<int>(std::min<std::int64_t>(parts, 1 << 20));
+    }
   }
   return error;
 }
@@ -129,15 +126,17 @@ cudaError_t LaunchRows(const ReduceArguments& arguments, const R& reduction, cud
                         reduction, threads);
   }
   PartBlocks shared;
-  cudaError_t error = ShareParts(arguments, &shared);
-  if (error == cudaSuccess) {
-    LaunchShape shape = ShapeOfGrid(arguments.results * shared.blocks, kLongRowBlock);
-    shape.cluster_blocks = shared.sharing == PartSharing::kCluster ? static_cast<unsigned>(shared.blocks) : 1;
-    error = LaunchKernel(&ReduceLongRowsKernel<R, kPlain>, shape, stream, arguments, reduction, shared.sharing,
-                         shared.blocks);
+  const cudaError_t error = ShareParts(arguments, &shared);
+  if (error != cudaSuccess) {
+    return error;
   }
-  return error == cudaSuccess && shared.sharing == PartSharing::kGrid ? MergeParts(arguments, reduction, stream)
-                                                                      : error;
+  LaunchShape shape = ShapeOfGrid(arguments.results * shared.blocks, kLongRowBlock);
+  if (shared.sharing == PartSharing::kGrid) {
+    return LaunchKernel(&ReduceSharedRowsKernel<R, kPlain>, shape, stream, arguments, reduction, shared.blocks);
+  }
+  shape.cluster_blocks = static_cast<unsigned>(shared.blocks);
+  return LaunchKernel(&ReduceLongRowsKernel<R, kPlain>, shape, stream, arguments, reduction, shared.sharing,
+                      shared.blocks);
 }
 
 template <typename R, int kLength, bool kPlain>

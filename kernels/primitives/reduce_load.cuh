@@ -69,6 +69,7 @@ struct ReduceArguments {
   DataType y_type;
   std::int64_t y_bytes;  // of one result
   bool checked;
+  std::uint32_t* tickets;  // Launch::tickets: number r is that of result r of the launch
 };
 
 /// kLength elements as they lie in memory, in whole words: a register each. Elements come out one at a time, when they

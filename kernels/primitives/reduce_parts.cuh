@@ -6,6 +6,8 @@
 #include <cuda_runtime.h>
 
 #include <cstdint>
+#include <cstring>
+#include <type_traits>
 
 #include "kernels/primitives/reduce_load.cuh"
 
@@ -15,6 +17,61 @@ namespace kernelwire {
 template <typename Total>
 __device__ __forceinline__ Total& PartTotal(const ResultPlace& place, std::int64_t part) {
   return static_cast<Total*>(place.workspace)[part * place.results + place.index];
+}
+
+/// The same, as another block wrote it: past the first-level cache, which need not know of it.
+template <typename Total>
+__device__ __forceinline__ Total ReadPartTotal(const ResultPlace& place, std::int64_t part) {
+  constexpr std::size_t kBytes = sizeof(Total);
+  static_assert(std::is_trivially_copyable_v<Total> && kBytes % 4 == 0);
+  using Word = std::conditional_t<kBytes % 16 == 0, uint4, std::conditional_t<kBytes % 8 == 0, uint2, unsigned>>;
+  constexpr int kWords = static_cast<int>(kBytes / sizeof(Word));
+  const auto* const from = reinterpret_cast<const Word*>(&PartTotal<Total>(place, part));
+  Word words[kWords];
+#pragma unroll
+  for (int i = 0; i < kWords; ++i) {
+    words[i] = __ldcg(from + i);
+  }
+  Total total;
+  memcpy(&total, words, kBytes);
+  return total;
+}
+
+/// What slot `slot` of a result holds before slots are merged: its parts in turn. Reads several before it combines one.
+template <typename R>
+__device__ __forceinline__ typename R::Total CollectSlot(const R& reduction, const ReduceParts& parts,
+                                                         const ResultPlace& place, int slot) {
+  using Total = typename R::Total;
+  constexpr int kAtOnce = 4;
+  Total slot_total = R::Identity();
+#pragma unroll 1
+  for (std::int64_t first = slot; first < parts.count; first += kAtOnce * parts.slots) {
+    Total totals[kAtOnce];
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) {
+      const std::int64_t part = first + i * parts.slots;
+      totals[i] = part < parts.count ? ReadPartTotal<Total>(place, part) : R::Identity();
+    }
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) {
+      if (first + i * parts.slots < parts.count) {
+        slot_total = reduction.Combine(slot_total, totals[i]);
+      }
+    }
+  }
+  return slot_total;
+}
+
+/// Whether this block is the last of `blocks` that come here with the same ticket. If it is, it sees what the first
+/// threads of the others wrote before, and the ticket is zero again. Requires: all threads of the block call it.
+__device__ __forceinline__ bool ComesLast(std::uint32_t* ticket, int blocks) {
+  const auto most = static_cast<unsigned>(blocks - 1);
+  unsigned before = 0;
+  if (threadIdx.x == 0) {
+    // Counts, and goes back to zero after `most`. Earlier writes come before it and later reads after it.
+    asm volatile("atom.acq_rel.gpu.global.inc.u32 %0, [%1], %2;" : "=r"(before) : "l"(ticket), "r"(most) : "memory");
+  }
+  return __syncthreads_or(static_cast<int>(threadIdx.x == 0 && before == most)) != 0;
 }
 
 /// Merges slots pairwise, as ReduceParts says; the outcome is in slots[0] for thread 0. `lane` counts the threads of

@@ -116,8 +116,30 @@ __device__ typename R::Total CombineBlock(const R& reduction, typename R::Total 
 enum class PartSharing : std::int32_t {
   kBlock,    // one block, part by part: many results fill the device
   kCluster,  // a cluster of as many blocks as there are parts, which meet in shared memory
-  kGrid,     // a block each; the totals go to the workspace, and another launch merges them
+  kGrid,     // a block each; the totals go to the workspace, and the last block of a result merges them
 };
+
+/// The total of part `part` of a result, in thread 0 at least.
+template <typename R, typename Rows>
+__device__ __forceinline__ typename R::Total ReducePart(const R& reduction, const ReduceArguments& arguments,
+                                                        const Rows& rows, std::int64_t part) {
+  const std::int64_t begin = part * arguments.parts.length;
+  const std::int64_t end = min(begin + arguments.parts.length, arguments.vectors);
+  typename R::Total total = R::Identity();
+  AddVectors(reduction, arguments, rows, begin, end, static_cast<int>(threadIdx.x), kLongRowBlock, total);
+  return CombineBlock(reduction, total);
+}
+
+/// Merges the slots of a block, one a thread, and stores the result.
+template <typename R>
+__device__ __forceinline__ void StoreMerged(const R& reduction, const ReduceArguments& arguments,
+                                            const ResultPlace& place, typename R::Total* slots) {
+  static_assert(kLongRowBlock == ReduceParts::kMaxSlots);
+  MergeSlots(reduction, slots, arguments.parts.slots, static_cast<int>(threadIdx.x), 1);
+  if (threadIdx.x == 0) {
+    reduction.Store(arguments, place, slots[0]);
+  }
+}
 
 /// Leaves the total of this block's part, which the thread of that number holds, with the first block of the cluster.
 template <typename Total>
@@ -133,14 +155,15 @@ __device__ __forceinline__ void HandToFirstBlock(Total* slots, const Total& tota
 #endif
 }
 
-/// Longer results. Block b does the parts b % blocks, b % blocks + blocks, ... of result b / blocks.
+/// Longer results: PartSharing::kBlock and kCluster. Block b does the parts b % blocks, b % blocks + blocks, ... of
+/// result b / blocks.
 template <typename R, bool kPlain>
 __global__ void __launch_bounds__(kLongRowBlock)
     ReduceLongRowsKernel(const __grid_constant__ ReduceArguments arguments, const R reduction,
                          const PartSharing sharing, const int blocks) {
   AwaitEarlierWork(arguments);
   using Total = typename R::Total;
-  __shared__ Total slots[ReduceParts::kMaxSlots];
+  __shared__ Total slots[kLongRowBlock];
   const int thread = static_cast<int>(threadIdx.x);
   const ReduceParts& parts = arguments.parts;
   const std::int64_t first_part = static_cast<int>(blockIdx.x) % blocks;
@@ -150,20 +173,10 @@ __global__ void __launch_bounds__(kLongRowBlock)
     const ResultRows<typename R::Element, R::kInputs, kPlain> rows(arguments, place);
     Total slot = R::Identity();
     for (std::int64_t part = first_part; part < parts.count; part += blocks) {
-      const std::int64_t begin = part * parts.length;
-      const std::int64_t end = min(begin + parts.length, arguments.vectors);
-      Total total = R::Identity();
-      AddVectors(reduction, arguments, rows, begin, end, thread, kLongRowBlock, total);
-      total = CombineBlock(reduction, total);
-      if (sharing == PartSharing::kGrid && thread == 0) {
-        PartTotal<Total>(place, part) = total;
-      }
+      const Total total = ReducePart(reduction, arguments, rows, part);
       if (part % parts.slots == thread) {
         slot = reduction.Combine(slot, total);
       }
-    }
-    if (sharing == PartSharing::kGrid) {
-      continue;
     }
     slots[thread] = sharing == PartSharing::kBlock ? slot : R::Identity();
     if (sharing == PartSharing::kCluster) {
@@ -172,11 +185,34 @@ __global__ void __launch_bounds__(kLongRowBlock)
         continue;
       }
     }
-    MergeSlots(reduction, slots, parts.slots, thread, 1);
-    if (thread == 0) {
-      reduction.Store(arguments, place, slots[0]);
-    }
+    StoreMerged(reduction, arguments, place, slots);
     __syncthreads();
+  }
+}
+
+/// PartSharing::kGrid. Block b does the parts b % blocks, b % blocks + blocks, ... of result b / blocks; all of that
+/// result's blocks share its ticket. A kernel of its own: together they would take more registers than either.
+template <typename R, bool kPlain>
+__global__ void __launch_bounds__(kLongRowBlock)
+    ReduceSharedRowsKernel(const __grid_constant__ ReduceArguments arguments, const R reduction, const int blocks) {
+  AwaitEarlierWork(arguments);
+  using Total = typename R::Total;
+  __shared__ Total slots[kLongRowBlock];
+  const int thread = static_cast<int>(threadIdx.x);
+  const ReduceParts& parts = arguments.parts;
+  const std::int64_t index = static_cast<int>(blockIdx.x) / blocks;
+  const ResultPlace place = ResultPlace::Of(arguments, index);
+  const ResultRows<typename R::Element, R::kInputs, kPlain> rows(arguments, place);
+  for (std::int64_t part = static_cast<int>(blockIdx.x) % blocks; part < parts.count; part += blocks) {
+    const Total total = ReducePart(reduction, arguments, rows, part);
+    if (thread == 0) {
+      PartTotal<Total>(place, part) = total;
+    }
+  }
+  if (ComesLast(arguments.tickets + index, blocks)) {
+    // A thread without a slot finds no part either: slots are fewer than threads only while there is one for each part.
+    slots[thread] = CollectSlot(reduction, parts, place, thread);
+    StoreMerged(reduction, arguments, place, slots);
   }
 }
 
