@@ -21,39 +21,58 @@
 namespace kernelwire::testing {
 namespace {
 
-/// A host buffer's counterpart on the device, guard bands and all. cudaMalloc starts allocations at multiples of 512,
-/// so the payload lies at an odd multiple of 256 there too.
-class Mirrors {
+/// An image's counterpart on the device, guard bands and all, and its table. cudaMalloc starts allocations at multiples
+/// of 512, so a payload lies at an odd multiple of 256 there too.
+class Mirror {
  public:
-  explicit Mirrors(const std::vector<GuardedBuffer>& buffers) : buffers_(buffers) {}
+  explicit Mirror(const LaunchImage& image) : image_(image) {}
 
   absl::Status Upload(cudaStream_t stream) {
-    for (const GuardedBuffer& buffer : buffers_) {
-      KERNELWIRE_ASSIGN_OR_RETURN(DeviceBuffer memory, DeviceBuffer::Create(buffer.allocation_size()));
-      KERNELWIRE_RETURN_IF_CUDA_ERROR(cudaMemcpyAsync(memory.data(), buffer.allocation(), buffer.allocation_size(),
-                                                      cudaMemcpyHostToDevice, stream));
-      memories_.push_back(std::move(memory));
+    for (const GuardedBuffer& buffer : image_.buffers()) {
+      KERNELWIRE_RETURN_IF_ERROR(Add(buffer.allocation(), buffer.allocation_size(), stream));
     }
-    return absl::OkStatus();
+    segments_ = image_.Segments([this](const GuardedBuffer& buffer) { return Locate(buffer); });
+    return Add(segments_.data(), segments_.size() * sizeof(Segment), stream);
   }
 
   absl::Status Download(cudaStream_t stream) const {
-    for (std::size_t i = 0; i < memories_.size(); ++i) {
-      KERNELWIRE_RETURN_IF_CUDA_ERROR(cudaMemcpyAsync(buffers_[i].allocation(), memories_[i].data(),
-                                                      buffers_[i].allocation_size(), cudaMemcpyDeviceToHost, stream));
+    const std::vector<GuardedBuffer>& buffers = image_.buffers();
+    for (std::size_t i = 0; i < buffers.size(); ++i) {
+      KERNELWIRE_RETURN_IF_CUDA_ERROR(cudaMemcpyAsync(buffers[i].allocation(), memories_[i].data(),
+                                                      buffers[i].allocation_size(), cudaMemcpyDeviceToHost, stream));
     }
     return absl::OkStatus();
   }
 
-  /// Requires: `buffer` is one of the vector given.
-  std::byte* Locate(const GuardedBuffer& buffer) const {
-    const auto index = static_cast<std::size_t>(&buffer - buffers_.data());
-    return memories_[index].data() + buffer.payload_offset();
+  /// Requires: Upload has succeeded.
+  Launch LaunchOf(const Plan& plan, const LaunchTickets& tickets) const {
+    Launch launch;
+    launch.plan = &plan;
+    launch.segments = segments_.data();
+    launch.device_segments = reinterpret_cast<const Segment*>(memories_.back().data());
+    launch.segment_count = static_cast<int>(segments_.size());
+    launch.total_rows = image_.total_rows();
+    launch.tickets = tickets.data();
+    return launch;
   }
 
  private:
-  const std::vector<GuardedBuffer>& buffers_;
-  std::vector<DeviceBuffer> memories_;
+  absl::Status Add(const void* from, std::size_t bytes, cudaStream_t stream) {
+    KERNELWIRE_ASSIGN_OR_RETURN(DeviceBuffer memory, DeviceBuffer::Create(bytes));
+    KERNELWIRE_RETURN_IF_CUDA_ERROR(cudaMemcpyAsync(memory.data(), from, bytes, cudaMemcpyHostToDevice, stream));
+    memories_.push_back(std::move(memory));
+    return absl::OkStatus();
+  }
+
+  /// Requires: `buffer` is one of the image's.
+  std::byte* Locate(const GuardedBuffer& buffer) const {
+    const auto index = static_cast<std::size_t>(&buffer - image_.buffers().data());
+    return memories_[index].data() + buffer.payload_offset();
+  }
+
+  const LaunchImage& image_;
+  std::vector<DeviceBuffer> memories_;  // of the buffers, and last of the table
+  std::vector<Segment> segments_;
 };
 
 class CudaDeviceRunner final : public DeviceRunner {
@@ -69,30 +88,24 @@ class CudaDeviceRunner final : public DeviceRunner {
   std::string name() const override { return "cuda"; }
 
  protected:
-  absl::Status Execute(const Operator& op, const Plan& plan, const LaunchImage& image, int /*pass*/) override {
+  absl::Status Execute(const Operator& op, const std::vector<ImageLaunch>& launches, int /*pass*/) override {
     if (op.launch_cuda == nullptr) {
       return absl::UnimplementedError("operator '" + op.spec.name + "' has no CUDA kernel");
     }
     const cudaStream_t stream = stream_.get();
-    Mirrors mirrors(image.buffers());
-    KERNELWIRE_RETURN_IF_ERROR(mirrors.Upload(stream));
-    const std::vector<Segment> segments =
-        image.Segments([&](const GuardedBuffer& buffer) { return mirrors.Locate(buffer); });
-    const std::size_t table_bytes = segments.size() * sizeof(Segment);
-    KERNELWIRE_ASSIGN_OR_RETURN(const DeviceBuffer table, DeviceBuffer::Create(table_bytes));
-    KERNELWIRE_RETURN_IF_CUDA_ERROR(
-        cudaMemcpyAsync(table.data(), segments.data(), table_bytes, cudaMemcpyHostToDevice, stream));
-
-    Launch launch;
-    launch.plan = &plan;
-    launch.segments = segments.data();
-    launch.device_segments = reinterpret_cast<const Segment*>(table.data());
-    launch.segment_count = static_cast<int>(segments.size());
-    launch.total_rows = image.total_rows();
-    launch.tickets = tickets_.data();
-    KERNELWIRE_RETURN_IF_ERROR(CudaStatus(static_cast<cudaError_t>(op.launch_cuda(launch, stream)), "launch_cuda"));
+    std::vector<Mirror> mirrors;
+    for (const ImageLaunch& one : launches) {
+      mirrors.emplace_back(*one.image);
+      KERNELWIRE_RETURN_IF_ERROR(mirrors.back().Upload(stream));
+    }
+    for (std::size_t i = 0; i < launches.size(); ++i) {
+      const Launch launch = mirrors[i].LaunchOf(*launches[i].plan, tickets_);
+      KERNELWIRE_RETURN_IF_ERROR(CudaStatus(static_cast<cudaError_t>(op.launch_cuda(launch, stream)), "launch_cuda"));
+    }
     KERNELWIRE_RETURN_IF_ERROR(stream_.Synchronize());
-    KERNELWIRE_RETURN_IF_ERROR(mirrors.Download(stream));
+    for (const Mirror& mirror : mirrors) {
+      KERNELWIRE_RETURN_IF_ERROR(mirror.Download(stream));
+    }
     KERNELWIRE_RETURN_IF_ERROR(stream_.Synchronize());
     return CheckTickets(op);
   }

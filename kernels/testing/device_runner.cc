@@ -1,13 +1,15 @@
 #include "kernels/testing/device_runner.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "kernels/core/status_macros.h"
 #include "kernels/testing/cuda_runner.h"
-#include "kernels/testing/launch_image.h"
 #include "kernels/testing/thread_executor.h"
 
 namespace kernelwire::testing {
@@ -50,7 +52,19 @@ class HostRunner final : public DeviceRunner {
   std::string name() const override { return "host"; }
 
  protected:
-  absl::Status Execute(const Operator& op, const Plan& plan, const LaunchImage& image, int pass) override {
+  absl::Status Execute(const Operator& op, const std::vector<ImageLaunch>& launches, int pass) override {
+    InlineExecutor inline_executor;
+    ThreadExecutor thread_executor(4);
+    ParallelExecutor& executor = pass == 0 ? static_cast<ParallelExecutor&>(inline_executor) : thread_executor;
+    for (const ImageLaunch& one : launches) {
+      KERNELWIRE_RETURN_IF_ERROR(ExecuteOne(op, *one.plan, *one.image, executor));
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  static absl::Status ExecuteOne(const Operator& op, const Plan& plan, const LaunchImage& image,
+                                 ParallelExecutor& executor) {
     const std::vector<Segment> segments = image.Segments([](const GuardedBuffer& buffer) { return buffer.data(); });
     Launch launch;
     launch.plan = &plan;
@@ -58,10 +72,6 @@ class HostRunner final : public DeviceRunner {
     launch.device_segments = segments.data();
     launch.segment_count = static_cast<int>(segments.size());
     launch.total_rows = image.total_rows();
-
-    InlineExecutor inline_executor;
-    ThreadExecutor thread_executor(4);
-    ParallelExecutor& executor = pass == 0 ? static_cast<ParallelExecutor&>(inline_executor) : thread_executor;
     for (const GuardedBuffer& buffer : image.buffers()) {
       buffer.CloseGuards();
     }
@@ -75,26 +85,54 @@ class HostRunner final : public DeviceRunner {
 
 }  // namespace
 
+/// Outputs of all batches' cases, one after the other.
+absl::StatusOr<Outputs> DeviceRunner::RunPass(const Operator& op, const std::vector<PlannedCases>& batches, int pass) {
+  std::vector<std::unique_ptr<LaunchImage>> images;
+  std::vector<ImageLaunch> launches;
+  for (const PlannedCases& batch : batches) {
+    images.push_back(std::make_unique<LaunchImage>(op, batch, kFills[pass]));
+    const PlannedCase& any = pass == 0 ? *batch.front() : *batch.back();  // equal keys: either must do
+    launches.push_back({&any.plan, images.back().get()});
+  }
+  KERNELWIRE_RETURN_IF_ERROR(Execute(op, launches, pass));
+  Outputs all;
+  for (const std::unique_ptr<LaunchImage>& image : images) {
+    KERNELWIRE_ASSIGN_OR_RETURN(Outputs outputs, image->Collect());
+    std::move(outputs.begin(), outputs.end(), std::back_inserter(all));
+  }
+  return all;
+}
+
+/// The same of both passes, which must agree.
+absl::StatusOr<Outputs> DeviceRunner::RunBatches(const Operator& op, const Batches& batches) {
+  std::vector<PlannedCases> planned;
+  std::vector<const OperatorCase*> cases;
+  for (const std::vector<const OperatorCase*>& batch : batches) {
+    KERNELWIRE_ASSIGN_OR_RETURN(PlannedCases one, PlanAll(op, batch));
+    planned.push_back(std::move(one));
+    cases.insert(cases.end(), batch.begin(), batch.end());
+  }
+  KERNELWIRE_ASSIGN_OR_RETURN(Outputs first, RunPass(op, planned, 0));
+  KERNELWIRE_ASSIGN_OR_RETURN(const Outputs second, RunPass(op, planned, 1));
+  KERNELWIRE_RETURN_IF_ERROR(CheckSameBits(op, cases, first, second));
+  return first;
+}
+
 absl::StatusOr<Outputs> DeviceRunner::RunBatch(const Operator& op, const std::vector<const OperatorCase*>& cases) {
-  KERNELWIRE_ASSIGN_OR_RETURN(const PlannedCases planned, PlanAll(op, cases));
-  if (planned.empty()) {
-    return Outputs();
-  }
-  std::vector<Outputs> results;
-  for (int pass = 0; pass < 2; ++pass) {
-    const LaunchImage image(op, planned, kFills[pass]);
-    const Plan& plan = pass == 0 ? planned.front()->plan : planned.back()->plan;  // equal keys: either must do
-    KERNELWIRE_RETURN_IF_ERROR(Execute(op, plan, image, pass));
-    KERNELWIRE_ASSIGN_OR_RETURN(Outputs outputs, image.Collect());
-    results.push_back(std::move(outputs));
-  }
-  KERNELWIRE_RETURN_IF_ERROR(CheckSameBits(op, cases, results[0], results[1]));
-  return std::move(results[0]);
+  return cases.empty() ? Outputs() : RunBatches(op, {cases});
 }
 
 absl::StatusOr<std::vector<HostTensor>> DeviceRunner::Run(const Operator& op, const OperatorCase& test_case) {
   KERNELWIRE_ASSIGN_OR_RETURN(Outputs outputs, RunBatch(op, {&test_case}));
   return std::move(outputs.front());
+}
+
+absl::StatusOr<Outputs> DeviceRunner::RunInARow(const Operator& op, const std::vector<const OperatorCase*>& cases) {
+  Batches batches;
+  for (const OperatorCase* const test_case : cases) {
+    batches.push_back({test_case});
+  }
+  return RunBatches(op, batches);
 }
 
 std::vector<DeviceRunner*> AllDeviceRunners() {

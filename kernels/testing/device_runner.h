@@ -9,10 +9,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "kernels/testing/case.h"
+#include "kernels/testing/launch_image.h"
 
 namespace kernelwire::testing {
-
-class LaunchImage;
 
 /// Not thread-safe: one run at a time.
 class DeviceRunner {
@@ -32,9 +31,25 @@ class DeviceRunner {
 
   absl::StatusOr<std::vector<HostTensor>> Run(const Operator& op, const OperatorCase& test_case);
 
+  /// The same for many cases, a launch each: one after the other on one stream, without a wait between them.
+  absl::StatusOr<std::vector<std::vector<HostTensor>>> RunInARow(const Operator& op,
+                                                                 const std::vector<const OperatorCase*>& cases);
+
  protected:
-  /// Runs the launch of `image` and waits for it. `pass` is 0 or 1. `plan` is that of any of the cases.
-  virtual absl::Status Execute(const Operator& op, const Plan& plan, const LaunchImage& image, int pass) = 0;
+  /// A launch over `image`; `plan` is that of any of its cases.
+  struct ImageLaunch {
+    const Plan* plan;
+    const LaunchImage* image;
+  };
+
+  /// Runs the launches in order, and waits for them when all have been made. `pass` is 0 or 1.
+  virtual absl::Status Execute(const Operator& op, const std::vector<ImageLaunch>& launches, int pass) = 0;
+
+ private:
+  using Batches = std::vector<std::vector<const OperatorCase*>>;
+  absl::StatusOr<std::vector<std::vector<HostTensor>>> RunBatches(const Operator& op, const Batches& batches);
+  absl::StatusOr<std::vector<std::vector<HostTensor>>> RunPass(const Operator& op,
+                                                               const std::vector<PlannedCases>& batches, int pass);
 };
 
 /// The runners that this build and machine have: host always, cuda where a kernel can run.

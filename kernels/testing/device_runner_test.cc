@@ -142,6 +142,17 @@ TEST(DeviceRunnerTest, RunsABatchOfUnlikeShapes) {
   }
 }
 
+TEST(DeviceRunnerTest, RunsLaunchesInARow) {
+  const OperatorCase one = CaseOf({2, 3}, 1);
+  const OperatorCase two = CaseOf({4, 3}, 2);
+  const auto outputs = Host().RunInARow(AddOperator(), {&one, &two, &one});
+  ASSERT_TRUE(outputs.ok()) << outputs.status();
+  ASSERT_EQ(outputs->size(), 3u);
+  EXPECT_TRUE(SameBits((*outputs)[0][0], Host().Run(AddOperator(), one)->front()));
+  EXPECT_TRUE(SameBits((*outputs)[1][0], Host().Run(AddOperator(), two)->front()));
+  EXPECT_TRUE(SameBits((*outputs)[2][0], (*outputs)[0][0]));
+}
+
 TEST(DeviceRunnerTest, RefusesToBatchDifferentKeys) {
   const OperatorCase one = CaseOf({2, 3}, 1);
   const OperatorCase two = CaseOf({2, 3}, 2);
