@@ -7,9 +7,14 @@
 #include <gtest/gtest.h>
 
 #include <condition_variable>
+#include <map>
+#include <memory>
 #include <mutex>
+#include <set>
 #include <thread>
+#include <vector>
 
+#include "kernels/device/launch_tickets.h"
 #include "server/exec/testing/blocking_request.h"
 
 namespace kernelwire {
@@ -73,6 +78,39 @@ class Gate {
 
 int LaunchHang(const Launch&, CUstream_st* stream) {
   return cudaLaunchHostFunc(stream, &Gate::Wait, &Gate::Instance());
+}
+
+/// The tickets that came with each stream.
+struct TicketsSeen {
+  static TicketsSeen& Instance() {
+    static auto* const seen = new TicketsSeen;
+    return *seen;
+  }
+  /// Holds a stream until kStreams have had a launch.
+  static void AwaitAll(void* seen) {
+    auto* const self = static_cast<TicketsSeen*>(seen);
+    std::unique_lock<std::mutex> lock(self->mutex);
+    self->changed.wait(lock, [self] { return self->of_streams.size() == kStreams; });
+  }
+
+  static constexpr std::size_t kStreams = 3;
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::map<CUstream_st*, std::uint32_t*> of_streams;
+};
+
+/// y = the tickets of the launch.
+int LaunchCopyTickets(const Launch& launch, CUstream_st* stream) {
+  TicketsSeen& seen = TicketsSeen::Instance();
+  {
+    const std::lock_guard<std::mutex> lock(seen.mutex);
+    seen.of_streams[stream] = launch.tickets;
+  }
+  seen.changed.notify_all();
+  const Segment& segment = launch.segments[0];
+  const cudaError_t error = cudaMemcpyAsync(segment.outputs[0], launch.tickets,
+                                            static_cast<std::size_t>(segment.extents[0]), cudaMemcpyDefault, stream);
+  return error == cudaSuccess ? cudaLaunchHostFunc(stream, &TicketsSeen::AwaitAll, &seen) : error;
 }
 
 Operator MakeOperator(int (*launch)(const Launch&, CUstream_st*)) {
@@ -167,6 +205,31 @@ TEST(CudaDeviceTest, ManyCallersGetTheirOwnBytes) {
     for (std::thread& caller : callers) {
       caller.join();
     }
+  }
+}
+
+TEST(CudaDeviceTest, LanesHaveTicketsOfTheirOwnAllZero) {
+  const Operator op = MakeOperator(&LaunchCopyTickets);
+  for (const DeviceInfo& gpu : Gpus()) {
+    auto& of_streams = TicketsSeen::Instance().of_streams;
+    of_streams.clear();
+    Stage stage(MakeCudaDevice(OptionsFor(gpu)).value());
+    ASSERT_EQ(stage.device().lane_count(), static_cast<int>(TicketsSeen::kStreams));
+    std::vector<std::unique_ptr<BlockingRequest>> requests;
+    for (std::size_t i = 0; i < TicketsSeen::kStreams; ++i) {
+      requests.push_back(std::make_unique<BlockingRequest>(op, std::vector{Bytes(LaunchTickets::kBytes, 1)}));
+      ASSERT_TRUE(stage.scheduler().Submit(requests.back().get()).ok());
+    }
+    for (const auto& request : requests) {
+      const auto outputs = request->Wait(stage.scheduler());
+      ASSERT_TRUE(outputs.ok()) << outputs.status();
+      EXPECT_EQ((*outputs)[0].bytes, std::vector<std::byte>(LaunchTickets::kBytes));
+    }
+    std::set<std::uint32_t*> tickets;
+    for (const auto& [stream, of_stream] : of_streams) {
+      tickets.insert(of_stream);
+    }
+    EXPECT_EQ(tickets.size(), TicketsSeen::kStreams);
   }
 }
 
