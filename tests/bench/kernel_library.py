@@ -15,14 +15,19 @@ def describe(dtype, shape, row_stride=0):
     return KwTensor(dtype.encode(), len(shape), (ctypes.c_int64 * MAX_RANK)(*shape), row_stride)
 
 
+def load(folder, name):
+    """The shared library `name` found under `folder` (a build folder or a bundle)."""
+    found = sorted(pathlib.Path(folder).rglob(name))
+    if not found:
+        raise SystemExit(f"no {name} under {folder}")
+    return ctypes.CDLL(str(found[0]))
+
+
 class Library:
-    """Loads the shared library found under `folder` (a build folder or a bundle)."""
+    """Loads the shared library found under `folder`."""
 
     def __init__(self, folder):
-        found = sorted(pathlib.Path(folder).rglob("libkernelwire-bench.so"))
-        if not found:
-            raise SystemExit(f"no libkernelwire-bench.so under {folder}")
-        lib = ctypes.CDLL(str(found[0]))
+        lib = load(folder, "libkernelwire-bench.so")
         pointer, size = ctypes.c_void_p, ctypes.c_size_t
         lib.KwPlan.restype = pointer
         lib.KwPlan.argtypes = [ctypes.c_char_p, ctypes.POINTER(KwTensor), ctypes.c_int, ctypes.c_char_p,
