@@ -118,7 +118,7 @@ cudaError_t MergeParts(const ReduceArguments& arguments, const R& reduction, cud
 
 template <typename R, bool kPlain>
 cudaError_t LaunchRows(const ReduceArguments& arguments, const R& reduction, cudaStream_t stream) {
-  if (arguments.vectors <= kVectorsOfAWarp) {
+  if (arguments.vectors <= kVectorsOfShortRow) {
     const int threads = ThreadsOfShortRow(arguments.vectors);
     const std::int64_t rows_of_block = kShortRowBlock / threads;
     const std::int64_t blocks = (arguments.results + rows_of_block - 1) / rows_of_block;
@@ -158,6 +158,13 @@ cudaError_t LaunchLayout(const ReduceArguments& arguments, const R& reduction, c
   return LaunchRows<R, kPlain>(arguments, reduction, stream);
 }
 
+/// Whether vectors would leave most multiprocessors without a column. How many columns a thread has changes no bit.
+inline bool AreFewColumns(const ReduceArguments& arguments, int length) {
+  constexpr std::int64_t kFewThreads = 65536;
+  const std::int64_t lanes = LayColumns(arguments, length).lanes;
+  return arguments.layout.columns && arguments.results / length * lanes * arguments.parts.count < kFewThreads;
+}
+
 /// Enqueues `reduction` over the launch. R::kVectors says whether whole vectors have kernels of their own; without them
 /// every shape takes the kernels that take any. R::kColumns: whether any plan of the operator has columns.
 template <typename R>
@@ -168,7 +175,7 @@ cudaError_t LaunchReduction(const Launch& launch, const R& reduction, cudaStream
     return cudaSuccess;
   }
   if constexpr (R::kVectors) {
-    if (VectorsAreAligned(launch, arguments, kLength, R::kInputs)) {
+    if (VectorsAreAligned(launch, arguments, kLength, R::kInputs) && !AreFewColumns(arguments, kLength)) {
       return LaunchLayout<R, kLength, true>(arguments, reduction, stream);
     }
   }

@@ -31,9 +31,16 @@ inline constexpr int kVectorsInFlight = 8;
 inline constexpr int kShortRowBlock = 128;
 inline constexpr int kLongRowBlock = 256;
 
-/// Threads of a result that fits into a warp; more vectors take a block.
-inline constexpr std::int64_t kVectorsOfAWarp = 256;
-inline int ThreadsOfShortRow(std::int64_t vectors) { return vectors <= 4 ? 1 : vectors <= 64 ? 8 : 32; }
+/// Threads of a result that a block of kShortRowBlock has in flight at once: as few as have, since what a thread lacks
+/// of its kVectorsInFlight costs as much as what it has. Two at least where they would not share 32 bytes of memory.
+inline constexpr std::int64_t kVectorsOfShortRow = std::int64_t{kShortRowBlock} * kVectorsInFlight;
+inline int ThreadsOfShortRow(std::int64_t vectors) {
+  int threads = vectors <= 4 ? 1 : 2;
+  while (vectors > std::int64_t{threads} * kVectorsInFlight) {
+    threads *= 2;
+  }
+  return threads;
+}
 
 /// Adds the vectors lane, lane + threads, ... of [begin, end) to `total`.
 template <typename R, typename Rows>
@@ -61,7 +68,32 @@ __device__ __forceinline__ void AddVectors(const R& reduction, const ReduceArgum
   }
 }
 
-/// Results of at most kVectorsOfAWarp vectors: `threads` lanes each, so that a block does several.
+/// The total of the `threads` threads, a power of two, that share a row of a block, in the first of them at least. May
+/// be called again at once.
+template <typename R>
+__device__ __forceinline__ typename R::Total CombineRow(const R& reduction, typename R::Total total, int threads) {
+  using Total = typename R::Total;
+  __shared__ Total of_warps[kShortRowBlock / 32];
+  for (int offset = min(threads, 32) / 2; offset > 0; offset /= 2) {
+    total = reduction.Combine(total, ShuffleXor(0xFFFFFFFFU, total, offset));
+  }
+  if (threads > 32) {
+    const int warp = static_cast<int>(threadIdx.x) / 32;
+    if (threadIdx.x % 32 == 0) {
+      of_warps[warp] = total;
+    }
+    __syncthreads();
+    if (static_cast<int>(threadIdx.x) % threads == 0) {
+      for (int i = 1; i < threads / 32; ++i) {
+        total = reduction.Combine(total, of_warps[warp + i]);
+      }
+    }
+    __syncthreads();
+  }
+  return total;
+}
+
+/// Results of at most kVectorsOfShortRow vectors: `threads` threads each, so that a block does several.
 template <typename R, bool kPlain>
 __global__ void __launch_bounds__(kShortRowBlock)
     ReduceShortRowsKernel(const __grid_constant__ ReduceArguments arguments, const R reduction, int threads) {
@@ -80,9 +112,7 @@ __global__ void __launch_bounds__(kShortRowBlock)
       const ResultRows<typename R::Element, R::kInputs, kPlain> rows(arguments, place);
       AddVectors(reduction, arguments, rows, 0, arguments.vectors, lane, threads, total);
     }
-    for (int offset = threads / 2; offset > 0; offset /= 2) {
-      total = reduction.Combine(total, ShuffleXor(0xFFFFFFFFU, total, offset));
-    }
+    total = CombineRow(reduction, total, threads);
     if (live && lane == 0) {
       reduction.Store(arguments, place, total);
     }
