@@ -158,11 +158,13 @@ cudaError_t LaunchLayout(const ReduceArguments& arguments, const R& reduction, c
   return LaunchRows<R, kPlain>(arguments, reduction, stream);
 }
 
-/// Whether vectors would leave most multiprocessors without a column. How many columns a thread has changes no bit.
+/// Whether vectors would leave most multiprocessors without a column, of columns that lanes read at once; where a lane
+/// goes on reading, narrow reads cost more than that. How many columns a thread has changes no bit.
 inline bool AreFewColumns(const ReduceArguments& arguments, int length) {
   constexpr std::int64_t kFewThreads = 65536;
   const std::int64_t lanes = LayColumns(arguments, length).lanes;
-  return arguments.layout.columns && arguments.results / length * lanes * arguments.parts.count < kFewThreads;
+  return arguments.layout.columns && arguments.layout.width <= lanes * kVectorsInFlight &&
+         arguments.results / length * lanes < kFewThreads;
 }
 
 /// Enqueues `reduction` over the launch. R::kVectors says whether whole vectors have kernels of their own; without them
