@@ -26,17 +26,18 @@ __device__ __forceinline__ Granule ShiftedDown(const Words& words, unsigned bits
   }
 }
 
-/// A distance of kWords words, and half a one perhaps, that the compiler knows: for lanes that all have the same.
+/// A distance of kWords words, and half a one perhaps, that the compiler knows: for lanes that all have the same. One of
+/// four ways through the code; for wider elements than 16-bit ones the compiler runs out of registers there.
 template <typename T, int kWords>
 struct KnownShift {
+  static_assert(sizeof(T) == 2);
   unsigned bits;
 
   /// The 16 bytes that begin this far behind `at`.
   __device__ __forceinline__ Granule Apply(const Granule* at) const {
     const Granule low = at[0];
     if constexpr (kWords == 0) {
-      const unsigned words[] = {low.words[0], low.words[1], low.words[2], low.words[3],
-                                sizeof(T) == 2 ? at[1].words[0] : 0};
+      const unsigned words[] = {low.words[0], low.words[1], low.words[2], low.words[3], at[1].words[0]};
       return ShiftedDown<T>(words, bits);
     } else {
       const Granule high = at[1];
@@ -47,7 +48,7 @@ struct KnownShift {
   }
 };
 
-/// Any distance: for lanes of several rows, which had to take turns at the known ones.
+/// Any distance: for wider elements, and for lanes of several rows, which had to take turns at the known ones.
 template <typename T>
 struct AnyShift {
   bool one;
@@ -77,18 +78,16 @@ template <typename T, bool kUniform, typename F>
 __device__ __forceinline__ void WithShift(int bytes, const F& f) {
   const unsigned bits = static_cast<unsigned>(bytes) % 4 * 8;
   const int words = bytes / 4;
-  if constexpr (!kUniform) {
+  if constexpr (!kUniform || sizeof(T) != 2) {
     f(AnyShift<T>{words % 2 != 0, words >= 2, bits});
   } else if (words == 0) {
     f(KnownShift<T, 0>{bits});
   } else if (words == 2) {
     f(KnownShift<T, 2>{bits});
-  } else if constexpr (sizeof(T) < 8) {
-    if (words == 1) {
-      f(KnownShift<T, 1>{bits});
-    } else {
-      f(KnownShift<T, 3>{bits});
-    }
+  } else if (words == 1) {
+    f(KnownShift<T, 1>{bits});
+  } else {
+    f(KnownShift<T, 3>{bits});
   }
 }
 
