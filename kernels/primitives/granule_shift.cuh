@@ -26,8 +26,8 @@ __device__ __forceinline__ Granule ShiftedDown(const Words& words, unsigned bits
   }
 }
 
-/// A distance of kWords words, and half a one perhaps, that the compiler knows: for lanes that all have the same. One of
-/// four ways through the code; for wider elements than 16-bit ones the compiler runs out of registers there.
+/// A distance of kWords words, and half a one perhaps, that the compiler knows: for lanes that all have the same. One
+/// of four ways through the code; for wider elements than 16-bit ones the compiler runs out of registers there.
 template <typename T, int kWords>
 struct KnownShift {
   static_assert(sizeof(T) == 2);
