@@ -27,7 +27,7 @@ struct WireCase {
 
 std::size_t CaseStep() {
   const char* text = std::getenv("KERNELWIRE_CASES");
-  return text == nullptr ? 1 : std::strtoul(text, nullptr, 10);
+  return text == nullptr ? 1 : std::max(1UL, std::strtoul(text, nullptr, 10));
 }
 
 std::vector<WireCase> MakeWireCases() {
