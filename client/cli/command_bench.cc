@@ -75,7 +75,7 @@ Status TryOnce(const client::Client& client, const client::EncodedRequest& reque
   return done->Decode().status();
 }
 
-int Run(const Arguments& arguments) {
+int RunBench(const Arguments& arguments) {
   const Result<LoadPlan> plan = PlanLoad(arguments);
   if (!plan.ok()) {
     return FailUsage(plan.status().message());
@@ -156,7 +156,7 @@ Command BenchCommand() {
       "  kernelwire bench detection_postprocess --input predictions=head.npy --attribute layout=yolov8\n"
       "  kernelwire bench echo --address localhost:9000 --method /kernelwire.bench.Echo/Echo --shape 256\n",
       Options(),
-      Run};
+      RunBench};
 }
 
 }  // namespace kernelwire::cli

@@ -43,7 +43,7 @@ void PrintAttributes(const inference::ModelConfig& config) {
   std::cout << '\n' << table.ToString();
 }
 
-int Run(const Arguments& arguments) {
+int RunDescribe(const Arguments& arguments) {
   const client::Client client = ConnectTo(arguments);
   const std::string& name = arguments.operands()[0];
   const auto metadata = client.ModelMetadata(name, TimeoutOf(arguments));
@@ -74,7 +74,7 @@ Command DescribeCommand() {
       "Prints what the server says of an operator: its tensors with types and shapes (-1 is a size of your choice,\n"
       "[...] any shape), and its attributes with their defaults.\n",
       {},
-      Run};
+      RunDescribe};
 }
 
 }  // namespace kernelwire::cli

@@ -209,7 +209,7 @@ int RunOnDetections(const Arguments& arguments) {
   return Report(arguments, *detections, kept);
 }
 
-int Run(const Arguments& arguments) {
+int RunDetect(const Arguments& arguments) {
   const std::string& path = arguments.operands()[0];
   const std::string ending = ".npy";
   const bool is_array = path.size() >= ending.size() && path.compare(path.size() - ending.size(), 4, ending) == 0;
@@ -258,7 +258,7 @@ Command DetectCommand() {
       "form is compared with the server's. Options left out keep the server's defaults; `kernelwire describe nms` and\n"
       "`kernelwire describe detection_postprocess` have them. What is written of predictions are COCO results.\n",
       DetectOptions(),
-      Run};
+      RunDetect};
 }
 
 }  // namespace kernelwire::cli

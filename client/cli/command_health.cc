@@ -19,7 +19,7 @@ const char* TextOf(client::Health health) {
   return "UNKNOWN";
 }
 
-int Run(const Arguments& arguments) {
+int RunHealth(const Arguments& arguments) {
   const client::Client client = ConnectTo(arguments);
   const std::string service = arguments.Has("service") ? arguments.Text("service") : "";
   const auto health = client.CheckHealth(service, TimeoutOf(arguments));
@@ -43,7 +43,7 @@ Command HealthCommand() {
           "Asks the standard health service (grpc.health.v1) and prints SERVING, NOT_SERVING or UNKNOWN.\n"
           "The exit status is 0 for SERVING alone, so that scripts and probes can use it.\n",
           {{"service", OptionKind::kText, "NAME", "Asks for one service instead of the server as a whole."}},
-          Run};
+          RunHealth};
 }
 
 }  // namespace kernelwire::cli

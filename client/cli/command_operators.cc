@@ -9,7 +9,7 @@
 namespace kernelwire::cli {
 namespace {
 
-int Run(const Arguments& arguments) {
+int RunOperators(const Arguments& arguments) {
   const client::Client client = ConnectTo(arguments);
   const auto index = client.RepositoryIndex(TimeoutOf(arguments));
   if (!index.ok()) {
@@ -37,7 +37,7 @@ Command OperatorsCommand() {
           "lists what the server can compute",
           "Lists the server's models, with the names of their inputs and outputs; a question mark means optional.\n",
           {},
-          Run};
+          RunOperators};
 }
 
 }  // namespace kernelwire::cli

@@ -55,7 +55,7 @@ Status WriteOrShow(client::InferReply& reply, const std::map<std::string, std::s
   return Status();
 }
 
-int Run(const Arguments& arguments) {
+int RunOneOperator(const Arguments& arguments) {
   client::InferRequest request;
   request.model = arguments.operands()[0];
   std::map<std::string, std::string> files;
@@ -99,7 +99,7 @@ Command RunCommand() {
       {{"input", OptionKind::kText, "NAME=FILE[:TYPE]", "A tensor to send.", "", true},
        {"output", OptionKind::kText, "NAME=FILE", "An output to ask for, and where to write it.", "", true},
        AttributeOption()},
-      Run};
+      RunOneOperator};
 }
 
 }  // namespace kernelwire::cli

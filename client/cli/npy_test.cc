@@ -35,7 +35,7 @@ std::string FileWith(const std::string& header, const std::string& elements, cha
   return file + header + elements;
 }
 
-std::string ErrorOf(const std::string& content) {
+std::string NpyErrorOf(const std::string& content) {
   const auto array = ParseNpy(content);
   EXPECT_TRUE(array.ok() || array.status().code() == StatusCode::kInvalidArgument);
   return array.status().message();
@@ -78,28 +78,29 @@ TEST(Npy, ReadsWhatNumpyWrites) {
 
 TEST(Npy, SaysWhatIsWrong) {
   const std::string four(4, '\0');
-  EXPECT_THAT(ErrorOf(""), HasSubstr("expected a .npy file"));
-  EXPECT_THAT(ErrorOf("PK\3\4 an archive of arrays"), HasSubstr("expected a .npy file"));
-  EXPECT_THAT(ErrorOf(FileWith("{}", "", 4)), HasSubstr("expected format version 1, 2 or 3, got 4"));
-  EXPECT_THAT(ErrorOf(FileWith("{}", "")), HasSubstr("expected 'descr', 'fortran_order' and 'shape', got {}"));
-  EXPECT_THAT(ErrorOf(FileWith("{'descr': '<f4', 'fortran_order': True, 'shape': (1,), }", four)),
+  EXPECT_THAT(NpyErrorOf(""), HasSubstr("expected a .npy file"));
+  EXPECT_THAT(NpyErrorOf("PK\3\4 an archive of arrays"), HasSubstr("expected a .npy file"));
+  EXPECT_THAT(NpyErrorOf(FileWith("{}", "", 4)), HasSubstr("expected format version 1, 2 or 3, got 4"));
+  EXPECT_THAT(NpyErrorOf(FileWith("{}", "")), HasSubstr("expected 'descr', 'fortran_order' and 'shape', got {}"));
+  EXPECT_THAT(NpyErrorOf(FileWith("{'descr': '<f4', 'fortran_order': True, 'shape': (1,), }", four)),
               HasSubstr("expected C order, got fortran_order True"));
-  EXPECT_THAT(ErrorOf(FileWith("{'descr': '>f4', 'fortran_order': False, 'shape': (1,), }", four)),
+  EXPECT_THAT(NpyErrorOf(FileWith("{'descr': '>f4', 'fortran_order': False, 'shape': (1,), }", four)),
               HasSubstr("got '>f4'"));
-  EXPECT_THAT(ErrorOf(FileWith("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,), }", four)),
+  EXPECT_THAT(NpyErrorOf(FileWith("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,), }", four)),
               HasSubstr("got [('a', '<f4')]"));
-  EXPECT_THAT(ErrorOf(FileWith("{'descr': '<f4', 'fortran_order': False, 'shape': (-1,), }", four)),
+  EXPECT_THAT(NpyErrorOf(FileWith("{'descr': '<f4', 'fortran_order': False, 'shape': (-1,), }", four)),
               HasSubstr("got (-1,)"));
-  EXPECT_THAT(ErrorOf(FileWith("{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }", four)),
+  EXPECT_THAT(NpyErrorOf(FileWith("{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }", four)),
               HasSubstr("shape [2] of FP32 does not fit the 4 bytes"));
-  EXPECT_THAT(ErrorOf(FileWith("{'descr': '<f4', 'fortran_order': False, 'shape': (9999999999, 9999999999), }", four)),
-              HasSubstr("does not fit"));
+  EXPECT_THAT(
+      NpyErrorOf(FileWith("{'descr': '<f4', 'fortran_order': False, 'shape': (9999999999, 9999999999), }", four)),
+      HasSubstr("does not fit"));
 }
 
 TEST(Npy, SurvivesDamage) {
   const std::string whole = FormatNpy(ArrayOf<float>(DataType::kFp32, {2, 3}, {1, 2, 3, 4, 5, 6}));
   for (std::size_t length = 0; length < whole.size(); ++length) {
-    EXPECT_NE(ErrorOf(whole.substr(0, length)), "") << length;
+    EXPECT_NE(NpyErrorOf(whole.substr(0, length)), "") << length;
   }
   constexpr unsigned kSeed = 7;
   RecordProperty("seed", static_cast<int>(kSeed));
@@ -109,7 +110,7 @@ TEST(Npy, SurvivesDamage) {
     for (int flips = 0; flips < 3; ++flips) {
       damaged[random() % damaged.size()] = static_cast<char>(random());
     }
-    ErrorOf(damaged);  // any outcome will do; no crash, no bad read
+    NpyErrorOf(damaged);  // any outcome will do; no crash, no bad read
   }
 }
 

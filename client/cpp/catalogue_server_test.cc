@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "client/cpp/test_values.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "kernelwire/operators.h"
@@ -14,15 +15,12 @@
 namespace kernelwire::client {
 namespace {
 
-using namespace std::chrono_literals;
 using ::testing::ElementsAre;
 using ::testing::FloatNear;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Pointwise;
 using Floats = std::vector<float>;
-
-constexpr Timeout kLong = 60s;
 
 class Catalogue : public ::testing::Test {
  protected:

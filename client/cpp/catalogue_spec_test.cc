@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "client/cpp/recording_server.h"
+#include "client/cpp/test_values.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "kernels/registry.h"
@@ -15,11 +16,8 @@
 namespace kernelwire::client {
 namespace {
 
-using namespace std::chrono_literals;
 using ::testing::IsSubsetOf;
 using ::testing::UnorderedElementsAreArray;
-
-constexpr Timeout kLong = 60s;
 
 const std::vector<float> kOne = {1};
 const TensorView kTensor = View(kOne, {1});

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "client/cpp/fake_server.h"
+#include "client/cpp/test_values.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "open_inference.pb.h"
@@ -20,14 +21,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using testing::HasSubstr;
-
-constexpr Timeout kLong = 60s;  // a test that works never waits for it
-
-std::vector<float> Counting(std::size_t count) {
-  std::vector<float> values(count);
-  std::iota(values.begin(), values.end(), 0.0f);
-  return values;
-}
 
 InferRequest RequestWith(const std::vector<float>& values) {
   InferRequest request;

@@ -6,17 +6,15 @@
 #include <vector>
 
 #include "client/cpp/recording_server.h"
+#include "client/cpp/test_values.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace kernelwire::client {
 namespace {
 
-using namespace std::chrono_literals;
 using testing::ElementsAre;
 using testing::IsEmpty;
-
-constexpr Timeout kLong = 60s;
 
 TEST(Nms, CutsThePaddingOff) {
   RecordingServer fake;

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "client/cpp/test_values.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/stubs/logging.h"
 #include "gtest/gtest.h"
@@ -37,12 +38,6 @@ grpc::ByteBuffer MessageOf(const std::string& bytes, std::size_t piece) {
     slices.emplace_back(bytes.substr(begin, piece));
   }
   return grpc::ByteBuffer(slices.data(), slices.size());
-}
-
-std::vector<float> Counting(std::size_t count) {
-  std::vector<float> values(count);
-  std::iota(values.begin(), values.end(), 0.0f);
-  return values;
 }
 
 TEST(EncodeInferRequest, ReadsBackAsTheGeneratedMessage) {

@@ -8,16 +8,15 @@
 
 #include "client/cpp/operator_call.h"
 #include "client/cpp/recording_server.h"
+#include "client/cpp/test_values.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace kernelwire::client {
 namespace {
 
-using namespace std::chrono_literals;
 using testing::ElementsAre;
 
-constexpr Timeout kLong = 60s;
 const std::vector<float> kX = {1, 2, 3, 4};
 
 TEST(ListText, ReadsBackAsTheSameNumbers) {

@@ -11,10 +11,9 @@
 #include "grpcpp/generic/generic_stub.h"
 
 namespace kernelwire::client {
-namespace {
 
 // One place for a call, used again and again.
-struct Call {
+struct PipelineCall {
   std::uint64_t tag = 0;
   std::optional<grpc::ClientContext> context;  // engaged while outstanding
   std::unique_ptr<grpc::GenericClientAsyncResponseReader> reader;
@@ -23,7 +22,9 @@ struct Call {
   Status status;
 };
 
-const Call& AsCall(const void* call) { return *static_cast<const Call*>(call); }
+namespace {
+
+const PipelineCall& AsCall(const void* call) { return *static_cast<const PipelineCall*>(call); }
 
 }  // namespace
 
@@ -31,9 +32,9 @@ struct Pipeline::State {
   std::shared_ptr<ChannelSet> channels;
   std::string method;
   grpc::CompletionQueue queue;
-  std::vector<std::unique_ptr<Call>> calls;
-  std::vector<Call*> idle;
-  Call* returned = nullptr;  // the one that the latest Completion refers to
+  std::vector<std::unique_ptr<PipelineCall>> calls;
+  std::vector<PipelineCall*> idle;
+  PipelineCall* returned = nullptr;  // the one that the latest Completion refers to
   std::size_t outstanding = 0;
 
   // Frees the call of the latest Completion, and with it the memory of its reply.
@@ -44,16 +45,16 @@ struct Pipeline::State {
     }
   }
 
-  Call* TakeIdle() {
+  PipelineCall* TakeIdle() {
     if (idle.empty()) {
-      idle.push_back(calls.emplace_back(std::make_unique<Call>()).get());
+      idle.push_back(calls.emplace_back(std::make_unique<PipelineCall>()).get());
     }
-    Call* call = idle.back();
+    PipelineCall* call = idle.back();
     idle.pop_back();
     return call;
   }
 
-  void Finish(Call* call) {
+  void Finish(PipelineCall* call) {
     call->status = StatusOf(call->grpc_status, *call->context);
     call->reader.reset();
     call->context.reset();
@@ -69,7 +70,7 @@ std::size_t Pipeline::Completion::reply_bytes() const {
   return reply.Valid() ? reply.Length() : 0;
 }
 Result<InferReply> Pipeline::Completion::Decode() const {
-  const Call& call = AsCall(call_);
+  const PipelineCall& call = AsCall(call_);
   return call.status.ok() ? DecodeInferReply(call.reply) : Result<InferReply>(call.status);
 }
 
@@ -79,7 +80,7 @@ Pipeline::Pipeline(const Client& client, std::string method) : state_(std::make_
 }
 
 Pipeline::~Pipeline() {
-  for (const std::unique_ptr<Call>& call : state_->calls) {
+  for (const std::unique_ptr<PipelineCall>& call : state_->calls) {
     if (call->context.has_value()) {
       call->context->TryCancel();
     }
@@ -88,12 +89,12 @@ Pipeline::~Pipeline() {
   void* tag = nullptr;
   bool ok = false;
   while (state_->queue.Next(&tag, &ok)) {
-    state_->Finish(static_cast<Call*>(tag));
+    state_->Finish(static_cast<PipelineCall*>(tag));
   }
 }
 
 void Pipeline::Start(const EncodedRequest& request, Timeout timeout, std::uint64_t tag) {
-  Call* call = state_->TakeIdle();
+  PipelineCall* call = state_->TakeIdle();
   call->tag = tag;
   call->context.emplace();
   call->context->set_deadline(OnSystemClock(DeadlineAfter(timeout)));
@@ -114,7 +115,7 @@ std::optional<Pipeline::Completion> Pipeline::Next(std::chrono::nanoseconds wait
   if (state_->queue.AsyncNext(&tag, &ok, OnSystemClock(DeadlineAfter(wait))) != grpc::CompletionQueue::GOT_EVENT) {
     return std::nullopt;
   }
-  auto* call = static_cast<Call*>(tag);
+  auto* call = static_cast<PipelineCall*>(tag);
   state_->Finish(call);
   return Completion(call);
 }

@@ -8,14 +8,13 @@
 #include <vector>
 
 #include "client/cpp/fake_server.h"
+#include "client/cpp/test_values.h"
 #include "gtest/gtest.h"
 
 namespace kernelwire::client {
 namespace {
 
 using namespace std::chrono_literals;
-
-constexpr Timeout kLong = 60s;
 
 EncodedRequest Encode(const std::vector<float>& values, std::shared_ptr<const void> owner = nullptr) {
   InferRequest request;

@@ -14,7 +14,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
 AttributeSpec SpecOf(const std::string& name, AttributeKind kind) {
   AttributeSpec spec;
@@ -97,7 +97,7 @@ TEST(AttributesTest, AnIntegerIsTakenWhereADoubleIsWanted) {
 }
 
 TEST(AttributesTest, DoublesAreFiniteAlsoInF32) {
-  ExpectRefused("epsilon", kInfinity, "a number of at least 0 that is finite", "the number inf");
+  ExpectRefused("epsilon", kInfinite, "a number of at least 0 that is finite", "the number inf");
   ExpectRefused("epsilon", std::nan(""), "a number of at least 0 that is finite", "the number nan");
   ExpectRefused("epsilon", 1e39, "a number of at least 0 that is finite in FP32", "the number 1e+39");
   // The boundary: what rounds to the largest f32 is taken, what rounds to infinity is not.

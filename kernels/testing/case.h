@@ -6,12 +6,16 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
 #include "kernels/core/operator.h"
 
 namespace kernelwire::testing {
+
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
+inline constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 /// A tensor that owns its bytes.
 struct HostTensor {

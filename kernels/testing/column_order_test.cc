@@ -17,7 +17,7 @@
 namespace kernelwire::testing {
 namespace {
 
-constexpr std::uint64_t kSeed = 11;
+constexpr std::uint64_t kColumnSeed = 11;
 constexpr std::int64_t kHeight = 85;
 constexpr std::int64_t kColumns = 43;
 
@@ -39,9 +39,8 @@ std::vector<std::byte> HealthyResults(DeviceRunner& device, const Operator& op, 
 
 TEST_P(ColumnOrderTest, BitsDoNotFollowTheNeighbours) {
   const Operator& op = *FindOperator(GetParam());
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
   for (const DataType dtype : {DataType::kBf16, DataType::kFp32, DataType::kFp64}) {
-    const HostTensor drawn = MakeTensor(dtype, {kHeight, kColumns}, Values::kNormal, kSeed);
+    const HostTensor drawn = MakeTensor(dtype, {kHeight, kColumns}, Values::kNormal, kColumnSeed);
     for (DeviceRunner* const device : AllDeviceRunners()) {
       const std::vector<std::byte> alone = HealthyResults(*device, op, drawn);
       for (const double trouble : {std::numeric_limits<double>::quiet_NaN(), kInfinity, -kInfinity, 1e30, -1e30, 0.0}) {

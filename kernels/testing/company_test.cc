@@ -57,7 +57,7 @@ std::vector<std::vector<Request>> Groups(const Operator& op, const OperatorCases
 
 class CompanyTest : public ::testing::TestWithParam<std::pair<const OperatorCases*, DeviceRunner*>> {};
 
-std::vector<std::pair<const OperatorCases*, DeviceRunner*>> OperatorsAndDevices() {
+std::vector<std::pair<const OperatorCases*, DeviceRunner*>> CasesAndDevices() {
   std::vector<std::pair<const OperatorCases*, DeviceRunner*>> pairs;
   for (const OperatorCases& cases : AllOperatorCases()) {
     for (DeviceRunner* const device : AllDeviceRunners()) {
@@ -95,7 +95,7 @@ TEST_P(CompanyTest, ChangesNoBit) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(, CompanyTest, ::testing::ValuesIn(OperatorsAndDevices()),
+INSTANTIATE_TEST_SUITE_P(, CompanyTest, ::testing::ValuesIn(CasesAndDevices()),
                          [](const auto& suite) { return suite.param.first->name + "_" + suite.param.second->name(); });
 
 }  // namespace

@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <cstddef>
-#include <limits>
 #include <vector>
 
 #include "kernels/testing/generators.h"
@@ -12,7 +11,6 @@ namespace kernelwire::testing {
 namespace {
 
 void AddFloats(std::vector<OperatorCase>& cases) {
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
   for (const DataType dtype : {DataType::kFp16, DataType::kFp32, DataType::kFp64, DataType::kFp8E5m2}) {
     const std::string name = NameOf(dtype);
     cases.push_back(ReductionCase("troubled_rows_" + name, TroubledRows(dtype), Axes("1")));

@@ -10,9 +10,6 @@
 namespace kernelwire::testing {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-
 constexpr DataType kTypes[] = {DataType::kBool,  DataType::kInt8,    DataType::kUint8,  DataType::kInt32,
                                DataType::kInt64, DataType::kFp16,    DataType::kBf16,   DataType::kFp32,
                                DataType::kFp64,  DataType::kFp8E4m3, DataType::kFp8E5m2};

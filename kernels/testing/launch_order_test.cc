@@ -16,7 +16,7 @@
 namespace kernelwire::testing {
 namespace {
 
-constexpr std::uint64_t kSeed = 13;
+constexpr std::uint64_t kLaunchSeed = 13;
 
 struct LaunchOrder {
   const char* op;
@@ -32,14 +32,14 @@ std::vector<OperatorCase> LongRows(DataType dtype) {
   std::vector<OperatorCase> cases;
   for (const Shape& shape : {Shape{3, width(32 << 15)}, Shape{width(300 << 15) + 3}, Shape{width(9 << 15) - 1},
                              Shape{7, width(10 << 15) + 1}}) {
-    cases.push_back(ReductionCase("shape" + shape.ToString(), MakeTensor(dtype, shape, Values::kNormal, kSeed),
+    cases.push_back(ReductionCase("shape" + shape.ToString(), MakeTensor(dtype, shape, Values::kNormal, kLaunchSeed),
                                   Axes(std::to_string(shape.rank() - 1))));
   }
   return cases;
 }
 
 TEST_P(LaunchOrderTest, FollowersGiveTheBitsThatTheyGiveAlone) {
-  SCOPED_TRACE("seed " + std::to_string(kSeed));
+  SCOPED_TRACE("seed " + std::to_string(kLaunchSeed));
   const auto& [name, dtype] = GetParam();
   const Operator& op = *FindOperator(name);
   const std::vector<OperatorCase> cases = LongRows(dtype);

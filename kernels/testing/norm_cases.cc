@@ -1,7 +1,6 @@
 #include "kernels/testing/norm_cases.h"
 
 #include <algorithm>
-#include <limits>
 #include <variant>
 
 #include "kernels/testing/generators.h"
@@ -9,8 +8,6 @@
 namespace kernelwire::testing {
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::uint64_t kSeed = 20240501;
 constexpr DataType kTypes[] = {DataType::kFp16, DataType::kBf16, DataType::kFp32, DataType::kFp64};
 
@@ -28,10 +25,6 @@ class CaseList {
  private:
   ArrangeInputs arrange_;
 };
-
-std::string TypeName(DataType dtype) { return NameOf(dtype); }
-
-AttributeList Axis(std::int64_t axis) { return {{"axis", axis}}; }
 
 /// Both sides of every change of method: vectors, tails, blocks, parts, tiles.
 void AddWidths(CaseList& list) {

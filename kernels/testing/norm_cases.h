@@ -25,6 +25,9 @@ HostTensor NormalTensor(DataType dtype, const Shape& shape, std::uint64_t seed =
 /// `value` everywhere.
 HostTensor FilledTensor(DataType dtype, const Shape& shape, double value);
 
+inline std::string TypeName(DataType dtype) { return NameOf(dtype); }
+inline AttributeList Axis(std::int64_t axis) { return {{"axis", axis}}; }
+
 // For oracles: what a case asks for.
 
 /// Of an operator whose first input gives y its shape and, unless `output_type` says otherwise, its type. The values

@@ -10,11 +10,11 @@
 namespace kernelwire::testing {
 namespace {
 
-constexpr std::uint64_t kSeed = 20240601;
+constexpr std::uint64_t kReductionSeed = 20240601;
 
-constexpr DataType kTypes[] = {DataType::kFp16,    DataType::kBf16,   DataType::kFp32,  DataType::kFp64,
-                               DataType::kInt8,    DataType::kUint8,  DataType::kInt32, DataType::kInt64,
-                               DataType::kFp8E4m3, DataType::kFp8E5m2};
+constexpr DataType kReductionTypes[] = {DataType::kFp16,    DataType::kBf16,   DataType::kFp32,  DataType::kFp64,
+                                        DataType::kInt8,    DataType::kUint8,  DataType::kInt32, DataType::kInt64,
+                                        DataType::kFp8E4m3, DataType::kFp8E5m2};
 
 class Builder {
  public:
@@ -34,7 +34,8 @@ class Builder {
 
  private:
   void Add(const std::string& name, DataType dtype, const Shape& shape, AttributeList attributes = {}) {
-    cases_.push_back(ReductionCase(name, traits_.draw(dtype, shape, kSeed + cases_.size()), std::move(attributes)));
+    cases_.push_back(
+        ReductionCase(name, traits_.draw(dtype, shape, kReductionSeed + cases_.size()), std::move(attributes)));
   }
 
   /// Both sides of every change of method: vectors, tails, one thread, eight, a warp, a block, parts.
@@ -55,7 +56,7 @@ class Builder {
   }
 
   void AddTypes() {
-    for (const DataType dtype : kTypes) {
+    for (const DataType dtype : kReductionTypes) {
       const std::string name = NameOf(dtype);
       Add(name + "_rows", dtype, {7, 37}, Axes("1"));
       Add(name + "_aligned_rows", dtype, {40, 512}, Axes("1"));
@@ -186,9 +187,8 @@ HostTensor DrawNormal(DataType dtype, const Shape& shape, std::uint64_t seed) {
 }
 
 HostTensor TroubledRows(DataType dtype) {
-  constexpr double kInf = std::numeric_limits<double>::infinity();
   std::vector<double> rows;
-  for (const double trouble : {1.0, std::numeric_limits<double>::quiet_NaN(), kInf, -kInf, 3e38}) {
+  for (const double trouble : {1.0, std::numeric_limits<double>::quiet_NaN(), kInfinity, -kInfinity, 3e38}) {
     for (int i = 0; i < 1000; ++i) {
       rows.push_back(i == 517 || i == 999 ? trouble : 0.5);
     }

@@ -15,7 +15,7 @@
 namespace kernelwire::testing {
 namespace {
 
-constexpr std::uint64_t kSeed = 7;
+constexpr std::uint64_t kRowSeed = 7;
 
 /// Random elements over and over, a prime number of them: no two rows are alike, and the first ones are the same
 /// however many follow.
@@ -41,7 +41,7 @@ struct RowOrder {
 class RowOrderTest : public ::testing::TestWithParam<RowOrder> {};
 
 TEST_P(RowOrderTest, BitsDoNotFollowTheNumberOfRows) {
-  SCOPED_TRACE("seed " + std::to_string(kSeed));
+  SCOPED_TRACE("seed " + std::to_string(kRowSeed));
   const auto& [name, row_inputs, dtype] = GetParam();
   const Operator& op = *FindOperator(name);
   // Widths with every kind of tuning for one, some and many rows; 40001 begins rows anywhere.
@@ -55,7 +55,7 @@ TEST_P(RowOrderTest, BitsDoNotFollowTheNumberOfRows) {
         OperatorCase test_case;
         test_case.name = "rows_" + std::to_string(rows);
         for (int i = 0; i < row_inputs; ++i) {
-          test_case.inputs.push_back(FirstRows(dtype, rows, width, kSeed + static_cast<std::uint64_t>(i)));
+          test_case.inputs.push_back(FirstRows(dtype, rows, width, kRowSeed + static_cast<std::uint64_t>(i)));
         }
         const auto outputs = device->Run(op, test_case);
         ASSERT_TRUE(outputs.ok()) << outputs.status();

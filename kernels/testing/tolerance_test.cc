@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
 
 #include "kernels/testing/generators.h"
 
@@ -13,9 +12,6 @@ namespace kernelwire::testing {
 namespace {
 
 using ::testing::HasSubstr;
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 ExpectedOutput Expect(DataType dtype, const Shape& shape, const std::vector<double>& values,
                       Agreement agreement = Agreement::kRounded, std::int64_t row_width = 1) {

@@ -16,8 +16,8 @@ using testing::FakeClock;
 using testing::FakeDevice;
 using testing::FakeRequest;
 using ::testing::HasSubstr;
+using testing::kMillisecond;
 
-constexpr Nanos kMillisecond = 1'000'000;
 constexpr std::size_t kSlab = std::size_t{1} << 14;
 constexpr std::size_t kRow = 1000;
 

@@ -18,8 +18,7 @@ using testing::FakeClock;
 using testing::FakeDevice;
 using testing::FakeRequest;
 using ::testing::HasSubstr;
-
-constexpr Nanos kMillisecond = 1'000'000;
+using testing::kMillisecond;
 
 /// A scheduler over one device whose batches finish when told.
 class SchedulerTest : public ::testing::Test {

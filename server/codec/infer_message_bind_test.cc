@@ -19,10 +19,11 @@ using ::kernelwire::testing::PlainRequest;
 using ::kernelwire::testing::ProbeCatalog;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using Request = inference::ModelInferRequest;
 
 class InferMessageBindTest : public ::testing::Test {
  protected:
+  using Request = inference::ModelInferRequest;
+
   absl::Status Bind(const Request& request) {
     const absl::Status parsed = message_.Parse(OneSlice(request));
     return parsed.ok() ? message_.Bind(ProbeCatalog()) : parsed;

@@ -20,7 +20,6 @@
 namespace kernelwire {
 namespace {
 
-constexpr std::size_t kSmallestSlab = 16384;
 constexpr Nanos kShortestHang = 1'000'000'000;
 constexpr unsigned long kTimerSlack = 1'000;  // nanoseconds; by default Linux lengthens every pause by up to 50 us
 
@@ -71,7 +70,7 @@ CudaDevice::CudaDevice(const CudaDeviceOptions& options, std::unique_ptr<Staging
                        std::vector<std::unique_ptr<CudaLane>> lanes)
     : options_(options),
       name_(absl::StrCat("cuda:", options.index)),
-      slabs_(std::make_unique<SlabPool>(std::move(region), kSmallestSlab)),
+      slabs_(std::make_unique<SlabPool>(std::move(region), kSmallestSlabOfDevice)),
       lanes_(std::move(lanes)),
       watcher_([this] { Watch(); }) {}
 

@@ -11,12 +11,10 @@
 namespace kernelwire {
 namespace {
 
-constexpr std::size_t kSmallestSlab = 16384;
-
 class HostDevice final : public Device {
  public:
   HostDevice(std::unique_ptr<StagingRegion> region, int lanes, std::int64_t inline_bytes)
-      : slabs_(std::move(region), kSmallestSlab), inline_bytes_(inline_bytes), workers_(lanes, "kw-host") {}
+      : slabs_(std::move(region), kSmallestSlabOfDevice), inline_bytes_(inline_bytes), workers_(lanes, "kw-host") {}
 
   const std::string& name() const override { return name_; }
   int lane_count() const override { return workers_.thread_count(); }

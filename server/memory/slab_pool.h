@@ -58,6 +58,9 @@ class Slab {
   std::atomic<int> references_{0};
 };
 
+/// The smallest block of a device's pool.
+inline constexpr std::size_t kSmallestSlabOfDevice = 16384;
+
 /// Thread-safe. Must outlive every slab that it gave out: it may be destroyed once used_bytes() is 0, since the
 /// destructor waits for a Release that is still on its way out of the pool.
 class SlabPool {

@@ -11,8 +11,6 @@
 namespace kernelwire::testing {
 namespace {
 
-constexpr char kModelInfer[] = "/inference.GRPCInferenceService/ModelInfer";
-
 using CancelTest = RpcFixture;
 
 TEST_F(CancelTest, CancelledBeforeTheMessage) {

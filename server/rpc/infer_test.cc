@@ -18,8 +18,6 @@ namespace {
 
 using ::testing::ElementsAre;
 
-constexpr char kModelInfer[] = "/inference.GRPCInferenceService/ModelInfer";
-
 class InferTest : public RpcFixture {
  protected:
   grpc::Status Infer(const inference::ModelInferRequest& request, inference::ModelInferResponse* response) {

@@ -14,9 +14,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr char kModelInfer[] = "/inference.GRPCInferenceService/ModelInfer";
-constexpr char kStream[] = "/inference.GRPCInferenceService/ModelStreamInfer";
-
 using Calls = std::vector<std::unique_ptr<RawCall>>;
 
 class LimitsTest : public RpcFixture {
@@ -60,8 +57,8 @@ TEST_F(LimitsTest, CallsBeyondTheLimitAreRefusedUnreadAndProbesAreNot) {
 TEST_F(LimitsTest, StreamsBeyondTheLimitAreRefused) {
   options.max_streams = 2;
   Start();
-  const Calls silent = OpenSilentCalls(2, channel(), kStream);
-  RawCall refused(channel(), kStream);
+  const Calls silent = OpenSilentCalls(2, channel(), kModelStreamInfer);
+  RawCall refused(channel(), kModelStreamInfer);
   const grpc::Status status = refused.Finish();
   EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_THAT(status.error_message(), HasSubstr("--max_streams"));

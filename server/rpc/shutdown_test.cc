@@ -16,8 +16,6 @@
 namespace kernelwire::testing {
 namespace {
 
-constexpr char kModelInfer[] = "/inference.GRPCInferenceService/ModelInfer";
-constexpr char kStream[] = "/inference.GRPCInferenceService/ModelStreamInfer";
 constexpr char kWatch[] = "/grpc.health.v1.Health/Watch";
 constexpr char kReflection[] = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo";
 
@@ -47,7 +45,7 @@ TEST_F(ShutdownTest, WaitsForCallsUnderWay) {
   device->Hold();
   RawCall unary(channel(), kModelInfer);
   ASSERT_TRUE(unary.Write(TwiceRequest({1})));
-  RawCall stream(Connect(), kStream);
+  RawCall stream(Connect(), kModelStreamInfer);
   ASSERT_TRUE(stream.Write(TwiceRequest({2}, "streamed")));
   Await([this] { return scheduler->Snapshot().outstanding_requests == 2; }, "both requests");
 
@@ -71,7 +69,7 @@ TEST_F(ShutdownTest, WaitsForCallsUnderWay) {
 TEST_F(ShutdownTest, EndsIdleStreamsAtOnce) {
   Start();
   std::vector<std::unique_ptr<RawCall>> streams;
-  for (const char* method : {kStream, kWatch, kReflection}) {
+  for (const char* method : {kModelStreamInfer, kWatch, kReflection}) {
     streams.push_back(std::make_unique<RawCall>(channel(), method));
   }
   ASSERT_TRUE(streams[1]->Write(grpc::health::v1::HealthCheckRequest()));

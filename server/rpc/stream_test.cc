@@ -15,8 +15,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-constexpr char kStream[] = "/inference.GRPCInferenceService/ModelStreamInfer";
-
 class StreamTest : public RpcFixture {
  protected:
   static inference::ModelStreamInferResponse Reply(RawCall* call) {
@@ -30,7 +28,7 @@ class StreamTest : public RpcFixture {
 
 TEST_F(StreamTest, AnswersEachRequestAndEndsWell) {
   Start();
-  RawCall call(channel(), kStream);
+  RawCall call(channel(), kModelStreamInfer);
   for (int i = 0; i < 5; ++i) {
     ASSERT_TRUE(call.Write(TwiceRequest({static_cast<float>(i)}, std::to_string(i))));
     const inference::ModelStreamInferResponse reply = Reply(&call);
@@ -47,7 +45,7 @@ TEST_F(StreamTest, AnswersEachRequestAndEndsWell) {
 
 TEST_F(StreamTest, ErrorsAreRepliesAndTheStreamGoesOn) {
   Start();
-  RawCall call(channel(), kStream);
+  RawCall call(channel(), kModelStreamInfer);
   inference::ModelInferRequest bad = TwiceRequest({1}, "bad one");
   bad.mutable_inputs(0)->set_datatype("INT8");
   ASSERT_TRUE(call.Write(bad));
@@ -79,7 +77,7 @@ TEST_F(StreamTest, RequestsRunSideBySideUpToTheCap) {
   options.max_stream_requests = 3;
   Start();
   device->Hold();
-  RawCall call(channel(), kStream);
+  RawCall call(channel(), kModelStreamInfer);
   for (int i = 0; i < 10; ++i) {
     ASSERT_TRUE(call.Write(TwiceRequest({static_cast<float>(i)}, std::to_string(i))));
   }
@@ -101,7 +99,7 @@ TEST_F(StreamTest, RequestsRunSideBySideUpToTheCap) {
 TEST_F(StreamTest, RepliesLeaveInOrderOfCompletion) {
   Start();
   device->Hold();
-  RawCall call(channel(), kStream);
+  RawCall call(channel(), kModelStreamInfer);
   ASSERT_TRUE(call.Write(TwiceRequest({1}, "slow")));
   device->AwaitKept(1);
   inference::ModelInferRequest bad = TwiceRequest({1}, "quick");
@@ -117,7 +115,7 @@ TEST_F(StreamTest, RepliesLeaveInOrderOfCompletion) {
 TEST_F(StreamTest, CancelDropsAllRequests) {
   Start();
   device->Hold();
-  RawCall call(channel(), kStream);
+  RawCall call(channel(), kModelStreamInfer);
   for (int i = 0; i < 8; ++i) {
     ASSERT_TRUE(call.Write(TwiceRequest({1})));
   }
@@ -132,7 +130,7 @@ TEST_F(StreamTest, UnreadRepliesStopTheReading) {
   options.max_stream_requests = 1;
   staging_bytes = std::size_t{32} << 20;
   Start();
-  RawCall call(channel(), kStream);
+  RawCall call(channel(), kModelStreamInfer);
   // Its reply does not fit into the connection's window.
   ASSERT_TRUE(call.Write(TwiceRequest(std::vector<float>(2'000'000, 1.0F), "large")));
   ASSERT_TRUE(call.Write(TwiceRequest({1}, "small")));
@@ -151,7 +149,7 @@ TEST_F(StreamTest, UnreadRepliesStopTheReading) {
 TEST_F(StreamTest, OversizeMessageEndsTheStream) {
   options.max_message_bytes = 10'000;
   Start();
-  RawCall call(channel(), kStream);
+  RawCall call(channel(), kModelStreamInfer);
   ASSERT_TRUE(call.Write(TwiceRequest({1})));
   EXPECT_EQ(Reply(&call).error_message(), "");
   call.Write(TwiceRequest(std::vector<float>(10'000, 1.0F)));

@@ -12,7 +12,7 @@ namespace kernelwire::testing {
 namespace {
 
 /// b takes a quarter of a away, so that sums have to be rounded and troubles stay what they are.
-std::vector<HostTensor> Arrange(HostTensor a, HostTensor weight) {
+std::vector<HostTensor> ArrangeAddRmsNorm(HostTensor a, HostTensor weight) {
   std::vector<double> values = ToDoubles(a);
   for (double& value : values) {
     value = std::isfinite(value) ? -0.25 * value : 1.0;
@@ -42,7 +42,7 @@ OperatorCases AddRmsNormCases() {
   OperatorCases cases;
   cases.name = "add_rms_norm";
   cases.oracle = &AddRmsNormOracle;
-  cases.cases = NormCases(&Arrange);
+  cases.cases = NormCases(&ArrangeAddRmsNorm);
   for (const DataType dtype : {DataType::kFp16, DataType::kBf16, DataType::kFp32, DataType::kFp64}) {
     for (const std::int64_t width : {96, 2049, 40000}) {
       const Shape shape{width > 5000 ? 1 : 3, width};

@@ -14,7 +14,7 @@
 #include "kernels/testing/launch_image.h"
 #include "kernels/testing/norm_cases.h"
 
-namespace kernelwire::testing {
+namespace kernelwire::testing::add_rms_norm {
 namespace {
 
 using ::testing::Each;
@@ -150,4 +150,4 @@ TEST_P(AddRmsNormTest, HugeRowsInPlace) {
 }
 
 }  // namespace
-}  // namespace kernelwire::testing
+}  // namespace kernelwire::testing::add_rms_norm

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
 #include <string>
 #include <vector>
 
@@ -13,7 +12,7 @@
 #include "kernels/testing/launch_image.h"
 #include "kernels/testing/reduce_cases.h"
 
-namespace kernelwire::testing {
+namespace kernelwire::testing::argmax {
 namespace {
 
 using ::testing::Each;
@@ -71,7 +70,6 @@ TEST_P(ArgmaxTest, OfEqualsOnlyTheFirstInColumnsToo) {
 }
 
 TEST_P(ArgmaxTest, TheFirstNanWins) {
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
   for (const std::int64_t width : {5, 300, 9001}) {
     std::vector<double> x(static_cast<std::size_t>(width), kInfinity);
     x[static_cast<std::size_t>(width - 1)] = std::nan("");
@@ -85,7 +83,6 @@ TEST_P(ArgmaxTest, TheFirstNanWins) {
 
 /// An element that equals the identity of the search is found all the same.
 TEST_P(ArgmaxTest, TheLeastThereIsIsFound) {
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
   EXPECT_THAT(Values("argmax", ReductionOf(FromDoubles(DataType::kFp32, {3}, {-kInfinity, -kInfinity, -kInfinity}))),
               ElementsAre(0.0));
   EXPECT_THAT(Values("argmin", ReductionOf(FromDoubles(DataType::kFp8E4m3, {3}, {448, 448, 448}))), ElementsAre(0.0));
@@ -101,4 +98,4 @@ TEST_P(ArgmaxTest, CountsInTheFlattenedTensor) {
 }
 
 }  // namespace
-}  // namespace kernelwire::testing
+}  // namespace kernelwire::testing::argmax

@@ -8,7 +8,7 @@
 #include "kernels/testing/generators.h"
 #include "kernels/testing/reduce_cases.h"
 
-namespace kernelwire::testing {
+namespace kernelwire::testing::argmin {
 namespace {
 
 class ArgminTest : public ::testing::TestWithParam<DeviceRunner*> {};
@@ -32,4 +32,4 @@ TEST_P(ArgminTest, PointsAtTheMinimum) {
 }
 
 }  // namespace
-}  // namespace kernelwire::testing
+}  // namespace kernelwire::testing::argmin

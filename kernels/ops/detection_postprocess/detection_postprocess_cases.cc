@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstdint>
 #include <iterator>
-#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,9 +20,6 @@ using detection::kBoxes;
 using detection::kCounts;
 using detection::kPredictions;
 using detection::kScores;
-
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInf = std::numeric_limits<double>::infinity();
 
 /// What a detector saw: centres and sizes, an objectness, and a score a class.
 struct Scene {
@@ -228,14 +224,14 @@ void AddActivations(std::vector<OperatorCase>* cases) {
 
 void AddEdges(std::vector<OperatorCase>* cases) {
   Scene special = Crowd(1, 300, 4, 2, 11);
-  const double values[] = {kNan, kInf, -kInf, 0.0, 0.25, 1e-40};
+  const double values[] = {kNan, kInfinity, -kInfinity, 0.0, 0.25, 1e-40};
   for (std::int64_t i = 0; i < 60; ++i) {
     special.score(5 * i, i % 4) = values[i % 6];
     special.centres[static_cast<std::size_t>(4 * (5 * i + 1) + i % 4)] = values[i % 3];
   }
   for (std::int64_t c = 0; c < 4; ++c) {
     special.score(1, c) = kNan;
-    special.score(2, c) = -kInf;
+    special.score(2, c) = -kInfinity;
   }
   for (const std::string layout : {"yolov5", "yolov8"}) {
     cases->push_back(Yolo(layout, "special", special));

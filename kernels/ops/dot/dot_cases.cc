@@ -1,6 +1,5 @@
 // Cases of dot, and the oracle.
 #include <cmath>
-#include <limits>
 #include <string>
 #include <vector>
 
@@ -10,8 +9,7 @@
 namespace kernelwire::testing {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr DataType kTypes[] = {DataType::kFp16, DataType::kBf16, DataType::kFp32, DataType::kFp64, DataType::kInt8};
+constexpr DataType kDotTypes[] = {DataType::kFp16, DataType::kBf16, DataType::kFp32, DataType::kFp64, DataType::kInt8};
 
 OperatorCase DotCase(const std::string& name, HostTensor a, HostTensor b, AttributeList attributes = {}) {
   OperatorCase test_case = ReductionCase(name, std::move(a), std::move(attributes));
@@ -23,9 +21,9 @@ OperatorCase Drawn(const std::string& name, DataType dtype, const Shape& shape, 
   return DotCase(name, DrawNormal(dtype, shape, 11), DrawNormal(dtype, shape, 12), std::move(attributes));
 }
 
-void AddShapes(std::vector<OperatorCase>& cases) {
+void AddDotShapes(std::vector<OperatorCase>& cases) {
   for (const std::int64_t width : {1, 3, 7, 16, 33, 100, 256, 1000, 1024, 4099, 8192, 20000, 70001}) {
-    for (const DataType dtype : kTypes) {
+    for (const DataType dtype : kDotTypes) {
       cases.push_back(
           Drawn(std::string(NameOf(dtype)) + "_width_" + std::to_string(width), dtype, {width > 5000 ? 1 : 5, width}));
     }
@@ -45,7 +43,7 @@ void AddShapes(std::vector<OperatorCase>& cases) {
   }
 }
 
-void AddValues(std::vector<OperatorCase>& cases) {
+void AddDotValues(std::vector<OperatorCase>& cases) {
   const auto fp32 = [](const std::vector<double>& values) {
     return FromDoubles(DataType::kFp32, {static_cast<std::int64_t>(values.size())}, values);
   };
@@ -102,8 +100,8 @@ std::vector<ExpectedOutput> DotOracle(const OperatorCase& test_case) {
 OperatorCases DotCases() {
   OperatorCases cases;
   cases.name = "dot";
-  AddShapes(cases.cases);
-  AddValues(cases.cases);
+  AddDotShapes(cases.cases);
+  AddDotValues(cases.cases);
   cases.oracle = &DotOracle;
   return cases;
 }

@@ -10,7 +10,7 @@
 namespace kernelwire::testing {
 namespace {
 
-void AddValues(std::vector<OperatorCase>& cases) {
+void AddL2NormValues(std::vector<OperatorCase>& cases) {
   for (const DataType dtype : {DataType::kFp16, DataType::kFp32, DataType::kFp8E5m2}) {
     cases.push_back(ReductionCase(std::string("troubled_rows_") + NameOf(dtype), TroubledRows(dtype), Axes("1")));
     cases.push_back(ReductionCase(std::string("troubled_columns_") + NameOf(dtype), TroubledRows(dtype), Axes("0")));
@@ -49,7 +49,7 @@ std::vector<ExpectedOutput> L2NormOracle(const OperatorCase& test_case) {
 
 OperatorCases L2NormCases() {
   OperatorCases all = ReductionCases("l2_norm", ReductionTraits(), &L2NormOracle);
-  AddValues(all.cases);
+  AddL2NormValues(all.cases);
   return all;
 }
 

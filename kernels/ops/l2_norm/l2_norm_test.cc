@@ -13,7 +13,7 @@
 #include "kernels/testing/launch_image.h"
 #include "kernels/testing/reduce_cases.h"
 
-namespace kernelwire::testing {
+namespace kernelwire::testing::l2_norm {
 namespace {
 
 using ::testing::DoubleNear;
@@ -85,4 +85,4 @@ TEST_P(L2NormTest, SixteenBitAccumulatorsAreHonoured) {
 }
 
 }  // namespace
-}  // namespace kernelwire::testing
+}  // namespace kernelwire::testing::l2_norm

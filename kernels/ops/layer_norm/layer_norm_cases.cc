@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,10 +13,8 @@
 namespace kernelwire::testing {
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-
 /// A bias of the weight's kind, and of another type every now and then.
-std::vector<HostTensor> Arrange(HostTensor x, HostTensor weight) {
+std::vector<HostTensor> ArrangeLayerNorm(HostTensor x, HostTensor weight) {
   HostTensor bias;
   if (weight.present()) {
     const bool other = weight.desc.dtype == DataType::kFp16 && x.desc.dtype == DataType::kBf16;
@@ -133,7 +130,7 @@ void AddHardRows(std::vector<OperatorCase>& cases) {
       }
       values.back() = 1001.0;
       cases.push_back(NormCase(std::string("hard_rows_") + NameOf(dtype) + "_" + std::to_string(width),
-                               Arrange(FromDoubles(dtype, {2, width}, values), {})));
+                               ArrangeLayerNorm(FromDoubles(dtype, {2, width}, values), {})));
     }
   }
 }
@@ -144,7 +141,7 @@ OperatorCases LayerNormCases() {
   OperatorCases cases;
   cases.name = "layer_norm";
   cases.oracle = &LayerNormOracle;
-  cases.cases = NormCases(&Arrange);
+  cases.cases = NormCases(&ArrangeLayerNorm);
   AddParameters(cases.cases);
   AddStatistics(cases.cases);
   AddHardRows(cases.cases);

@@ -15,7 +15,7 @@
 #include "kernels/testing/launch_image.h"
 #include "kernels/testing/norm_cases.h"
 
-namespace kernelwire::testing {
+namespace kernelwire::testing::layer_norm {
 namespace {
 
 using ::testing::Each;
@@ -168,4 +168,4 @@ TEST_P(LayerNormTest, HugeRowsAreNormalised) {
 }
 
 }  // namespace
-}  // namespace kernelwire::testing
+}  // namespace kernelwire::testing::layer_norm

@@ -16,7 +16,7 @@
 #include "kernels/testing/launch_image.h"
 #include "kernels/testing/norm_cases.h"
 
-namespace kernelwire::testing {
+namespace kernelwire::testing::log_softmax {
 namespace {
 
 using ::testing::Each;
@@ -104,4 +104,4 @@ TEST_P(LogSoftmaxTest, MaskedStretchesDoNotSpread) {
 }
 
 }  // namespace
-}  // namespace kernelwire::testing
+}  // namespace kernelwire::testing::log_softmax

@@ -11,9 +11,7 @@
 namespace kernelwire::testing {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-void AddValues(std::vector<OperatorCase>& cases) {
+void AddLogsumexpValues(std::vector<OperatorCase>& cases) {
   for (const DataType dtype : {DataType::kFp16, DataType::kFp32, DataType::kFp64, DataType::kFp8E5m2}) {
     const std::string name = NameOf(dtype);
     cases.push_back(ReductionCase("troubled_rows_" + name, TroubledRows(dtype), Axes("1")));
@@ -75,7 +73,7 @@ std::vector<ExpectedOutput> LogsumexpOracle(const OperatorCase& test_case) {
 
 OperatorCases LogsumexpCases() {
   OperatorCases all = ReductionCases("logsumexp", ReductionTraits(), &LogsumexpOracle);
-  AddValues(all.cases);
+  AddLogsumexpValues(all.cases);
   return all;
 }
 

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
 #include <string>
 #include <vector>
 
@@ -12,12 +11,10 @@
 #include "kernels/testing/generators.h"
 #include "kernels/testing/reduce_cases.h"
 
-namespace kernelwire::testing {
+namespace kernelwire::testing::logsumexp {
 namespace {
 
 using ::testing::ElementsAre;
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 class LogsumexpTest : public ::testing::TestWithParam<DeviceRunner*> {
  protected:
@@ -84,4 +81,4 @@ TEST_P(LogsumexpTest, SixteenBitAccumulatorsAreHonoured) {
 }
 
 }  // namespace
-}  // namespace kernelwire::testing
+}  // namespace kernelwire::testing::logsumexp

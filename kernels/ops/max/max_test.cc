@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
 #include <string>
 #include <vector>
 
@@ -13,7 +12,7 @@
 #include "kernels/testing/launch_image.h"
 #include "kernels/testing/reduce_cases.h"
 
-namespace kernelwire::testing {
+namespace kernelwire::testing::max {
 namespace {
 
 using ::testing::ElementsAre;
@@ -74,7 +73,6 @@ TEST_P(MaxTest, NegativeNanWinsToo) {
 
 /// -FLT_MAX for an identity, as tutorials have it, would win over -infinity.
 TEST_P(MaxTest, NothingButInfinitiesStaysSo) {
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
   for (const std::int64_t width : {1, 7, 300, 9001}) {
     const auto count = static_cast<std::size_t>(width);
     EXPECT_THAT(
@@ -112,4 +110,4 @@ TEST_P(MaxTest, EveryPlaceIsSeen) {
 }
 
 }  // namespace
-}  // namespace kernelwire::testing
+}  // namespace kernelwire::testing::max

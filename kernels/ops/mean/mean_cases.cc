@@ -9,7 +9,7 @@
 namespace kernelwire::testing {
 namespace {
 
-void AddValues(std::vector<OperatorCase>& cases) {
+void AddMeanValues(std::vector<OperatorCase>& cases) {
   for (const DataType dtype : {DataType::kFp16, DataType::kFp32, DataType::kFp8E5m2}) {
     cases.push_back(ReductionCase(std::string("troubled_rows_") + NameOf(dtype), TroubledRows(dtype), Axes("1")));
   }
@@ -49,7 +49,7 @@ std::vector<ExpectedOutput> MeanOracle(const OperatorCase& test_case) {
 
 OperatorCases MeanCases() {
   OperatorCases all = ReductionCases("mean", ReductionTraits(), &MeanOracle);
-  AddValues(all.cases);
+  AddMeanValues(all.cases);
   return all;
 }
 

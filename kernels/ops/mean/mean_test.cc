@@ -12,7 +12,7 @@
 #include "kernels/testing/launch_image.h"
 #include "kernels/testing/reduce_cases.h"
 
-namespace kernelwire::testing {
+namespace kernelwire::testing::mean {
 namespace {
 
 using ::testing::ElementsAre;
@@ -68,4 +68,4 @@ TEST_P(MeanTest, SixteenBitAccumulatorsAreHonoured) {
 }
 
 }  // namespace
-}  // namespace kernelwire::testing
+}  // namespace kernelwire::testing::mean

@@ -9,7 +9,7 @@
 #include "kernels/testing/generators.h"
 #include "kernels/testing/reduce_cases.h"
 
-namespace kernelwire::testing {
+namespace kernelwire::testing::min {
 namespace {
 
 class MinTest : public ::testing::TestWithParam<DeviceRunner*> {};
@@ -39,4 +39,4 @@ TEST_P(MinTest, IsTheNegatedMaximumOfTheNegated) {
 }
 
 }  // namespace
-}  // namespace kernelwire::testing
+}  // namespace kernelwire::testing::min

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
-#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,8 +16,6 @@
 namespace kernelwire::testing {
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInf = std::numeric_limits<double>::infinity();
 using nms::Chain;
 using nms::Clustered;
 using nms::kBoxes;
@@ -143,7 +140,7 @@ void AddCodings(std::vector<OperatorCase>* cases) {
   for (const std::string coding : {"xyxy", "yxyx", "xywh", "cxcywh"}) {
     const AttributeList attributes = {{"box_coding", coding}};
     Scene mixed = Clustered(300, 30, 0, 11);
-    const double special[] = {kNan, kInf, -kInf, 0.0, 3e38, 1e-40};
+    const double special[] = {kNan, kInfinity, -kInfinity, 0.0, 3e38, 1e-40};
     for (std::size_t i = 0; i < 60; ++i) {
       mixed.boxes[4 * (5 * i) + i % 4] = special[i % std::size(special)];
     }
@@ -181,7 +178,7 @@ void AddEdges(std::vector<OperatorCase>* cases) {
   }
   cases->push_back(MakeCase("overflowing_areas", extreme));
   Scene scores = Clustered(200, 20, 0, 13);
-  const double special[] = {kNan, kInf, -kInf, kNan, 0.5};
+  const double special[] = {kNan, kInfinity, -kInfinity, kNan, 0.5};
   for (std::size_t i = 0; i < 100; ++i) {
     scores.scores[2 * i] = special[i % std::size(special)];
   }
@@ -205,7 +202,7 @@ void AddImages(std::vector<OperatorCase>* cases) {
   for (std::size_t i = 0; i < padded.scores.size(); ++i) {
     if (static_cast<double>(i % 300) >= counts[i / 300]) {
       std::fill_n(padded.boxes.begin() + static_cast<std::ptrdiff_t>(4 * i), 4, kNan);
-      padded.scores[i] = kInf;
+      padded.scores[i] = kInfinity;
       padded.classes[i] = 1e15;
     }
   }
@@ -246,13 +243,13 @@ void AddRotated(std::vector<OperatorCase>* cases) {
   cases->push_back(MakeRotated("quarter_turns", turns));
   cases->push_back(MakeRotated("quarter_turns_low", turns, {{"iou_threshold", 0.25}}));
   Scene special = Turned(200, 15, 0, 360, 21);
-  const double values[] = {kNan, kInf, -kInf, 0.0, -5.0, 3e38, 1e-40};
+  const double values[] = {kNan, kInfinity, -kInfinity, 0.0, -5.0, 3e38, 1e-40};
   for (std::size_t i = 0; i < 70; ++i) {
     special.boxes[5 * (2 * i) + i % 5] = values[i % std::size(values)];
   }
   for (std::size_t i = 0; i < special.scores.size(); ++i) {
     if (std::abs(special.boxes[5 * i + 4]) > 1e30) {
-      special.boxes[5 * i + 4] = kInf;  // an angle whose turns no type can hold
+      special.boxes[5 * i + 4] = kInfinity;  // an angle whose turns no type can hold
     }
   }
   cases->push_back(MakeRotated("special", special));
@@ -275,7 +272,7 @@ void AddSoft(std::vector<OperatorCase>* cases) {
                                     {"iou_threshold", 0.3}})));
     cases->push_back(MakeCase("soft_" + kind + "_merged", Clustered(1500, 400, 40, 25), with({{"sigma", 0.25}})));
     Scene scores = Clustered(90, 6, 0, 26);  // scores that do not decay, and identical boxes
-    const double values[] = {-1.0, 0.0, -0.0, kInf, -kInf, kNan, 0.5};
+    const double values[] = {-1.0, 0.0, -0.0, kInfinity, -kInfinity, kNan, 0.5};
     for (std::size_t i = 0; i < 60; ++i) {
       scores.scores[i] = values[i % std::size(values)];
       std::copy_n(scores.boxes.begin(), 4, scores.boxes.begin() + static_cast<std::ptrdiff_t>(4 * i));

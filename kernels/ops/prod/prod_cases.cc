@@ -23,7 +23,7 @@ HostTensor DrawFactors(DataType dtype, const Shape& shape, std::uint64_t seed) {
   return FromDoubles(dtype, shape, values);
 }
 
-void AddValues(std::vector<OperatorCase>& cases) {
+void AddProdValues(std::vector<OperatorCase>& cases) {
   for (const DataType dtype : {DataType::kFp16, DataType::kFp32, DataType::kFp8E5m2}) {
     cases.push_back(ReductionCase(std::string("troubled_rows_") + NameOf(dtype), TroubledRows(dtype), Axes("1")));
   }
@@ -65,7 +65,7 @@ OperatorCases ProdCases() {
   ReductionTraits traits;
   traits.draw = &DrawFactors;
   OperatorCases all = ReductionCases("prod", traits, &ProdOracle);
-  AddValues(all.cases);
+  AddProdValues(all.cases);
   return all;
 }
 

@@ -11,7 +11,7 @@
 #include "kernels/testing/generators.h"
 #include "kernels/testing/reduce_cases.h"
 
-namespace kernelwire::testing {
+namespace kernelwire::testing::prod {
 namespace {
 
 using ::testing::ElementsAre;
@@ -86,4 +86,4 @@ TEST_P(ProdTest, SixteenBitAccumulatorsRoundEveryPartialProduct) {
 }
 
 }  // namespace
-}  // namespace kernelwire::testing
+}  // namespace kernelwire::testing::prod

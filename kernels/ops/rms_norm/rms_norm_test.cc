@@ -14,7 +14,7 @@
 #include "kernels/testing/generators.h"
 #include "kernels/testing/launch_image.h"
 
-namespace kernelwire::testing {
+namespace kernelwire::testing::rms_norm {
 namespace {
 
 using ::testing::HasSubstr;
@@ -155,4 +155,4 @@ TEST_P(RmsNormTest, AnF32WeightIsUsedAsOne) {
 }
 
 }  // namespace
-}  // namespace kernelwire::testing
+}  // namespace kernelwire::testing::rms_norm

@@ -1,7 +1,6 @@
 // Cases of softmax, and the oracle.
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,11 +13,11 @@
 namespace kernelwire::testing {
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr std::uint64_t kSeed = 20240502;
+constexpr std::uint64_t kSoftmaxSeed = 20240502;
 
-HostTensor Normal(DataType dtype, const Shape& shape) { return MakeTensor(dtype, shape, Values::kNormal, kSeed); }
+HostTensor Normal(DataType dtype, const Shape& shape) {
+  return MakeTensor(dtype, shape, Values::kNormal, kSoftmaxSeed);
+}
 
 OperatorCase MakeCase(const std::string& name, HostTensor x, AttributeList attributes = {}) {
   OperatorCase test_case;
@@ -27,10 +26,6 @@ OperatorCase MakeCase(const std::string& name, HostTensor x, AttributeList attri
   test_case.attributes = std::move(attributes);
   return test_case;
 }
-
-std::string TypeName(DataType dtype) { return NameOf(dtype); }
-
-AttributeList Axis(std::int64_t axis) { return {{"axis", axis}}; }
 
 /// Widths on both sides of every change of method: vectors, tails, blocks, tiles.
 void AddWidths(std::vector<OperatorCase>& cases) {
@@ -48,7 +43,7 @@ void AddWidths(std::vector<OperatorCase>& cases) {
   }
 }
 
-void AddShapes(std::vector<OperatorCase>& cases) {
+void AddSoftmaxShapes(std::vector<OperatorCase>& cases) {
   const auto fp32 = [](const Shape& shape) { return Normal(DataType::kFp32, shape); };
   cases.push_back(MakeCase("rank_0", fp32({}), Axis(0)));
   cases.push_back(MakeCase("rank_0_axis_minus_1", fp32({}), Axis(-1)));
@@ -83,7 +78,7 @@ void AddOutputTypes(std::vector<OperatorCase>& cases) {
 }
 
 /// Nine rows, each with its own trouble; none may trouble its neighbours.
-std::vector<double> TroubledRows(std::size_t width) {
+std::vector<double> TroubledValues(std::size_t width) {
   std::vector<double> values;
   const auto add_row = [&](auto element) {
     for (std::size_t i = 0; i < width; ++i) {
@@ -105,7 +100,7 @@ std::vector<double> TroubledRows(std::size_t width) {
 
 void AddTroubledRows(std::vector<OperatorCase>& cases) {
   for (const std::int64_t width : {8, 300, 2500, 17000}) {
-    const std::vector<double> rows = TroubledRows(static_cast<std::size_t>(width));
+    const std::vector<double> rows = TroubledValues(static_cast<std::size_t>(width));
     for (const char* const algorithm : {"safe", "online"}) {
       const std::string name = "troubled_" + std::to_string(width) + "_" + algorithm;
       const AttributeList attributes = {{"algorithm", std::string(algorithm)}};
@@ -118,7 +113,7 @@ void AddTroubledRows(std::vector<OperatorCase>& cases) {
   }
   // The same rows as columns.
   constexpr std::size_t kWidth = 600;
-  const std::vector<double> rows = TroubledRows(kWidth);
+  const std::vector<double> rows = TroubledValues(kWidth);
   std::vector<double> columns(rows.size());
   for (std::size_t i = 0; i < rows.size(); ++i) {
     columns[i % kWidth * 9 + i / kWidth] = rows[i];
@@ -126,13 +121,14 @@ void AddTroubledRows(std::vector<OperatorCase>& cases) {
   cases.push_back(MakeCase("troubled_columns", FromDoubles(DataType::kFp32, {kWidth, 9}, columns), Axis(0)));
 }
 
-void AddValues(std::vector<OperatorCase>& cases) {
+void AddSoftmaxValues(std::vector<OperatorCase>& cases) {
   for (const auto& [name, values] : kHardValues) {
     for (const DataType dtype : {DataType::kFp16, DataType::kFp32}) {
       cases.push_back(
-          MakeCase(std::string(name) + "_" + TypeName(dtype), MakeTensor(dtype, {4, 515}, values, kSeed + 3)));
+          MakeCase(std::string(name) + "_" + TypeName(dtype), MakeTensor(dtype, {4, 515}, values, kSoftmaxSeed + 3)));
     }
-    cases.push_back(MakeCase(std::string(name) + "_online", MakeTensor(DataType::kFp32, {2, 5000}, values, kSeed + 4),
+    cases.push_back(MakeCase(std::string(name) + "_online",
+                             MakeTensor(DataType::kFp32, {2, 5000}, values, kSoftmaxSeed + 4),
                              {{"algorithm", std::string("online")}}));
   }
   // Results that are subnormal in FP32 and FP64, and ever rising and falling maxima for the online algorithm.
@@ -150,7 +146,7 @@ void AddValues(std::vector<OperatorCase>& cases) {
         MakeCase(std::string("falling_") + algorithm, FromDoubles(DataType::kFp64, {1, 9000}, falling), attributes));
   }
   cases.push_back(MakeCase("far_apart", FromDoubles(DataType::kFp32, {1, 4}, {3e38, -3e38, 2.9e38, 3e38})));
-  cases.push_back(MakeCase("million_wide", MakeTensor(DataType::kFp32, {1, 1048577}, Values::kUniform, kSeed)));
+  cases.push_back(MakeCase("million_wide", MakeTensor(DataType::kFp32, {1, 1048577}, Values::kUniform, kSoftmaxSeed)));
 }
 
 void AddBenchmarks(std::vector<OperatorCase>& cases) {
@@ -226,10 +222,10 @@ std::vector<ExpectedOutput> SoftmaxFamilyOracle(const OperatorCase& test_case, S
 std::vector<OperatorCase> SoftmaxFamilyCases() {
   std::vector<OperatorCase> cases;
   AddWidths(cases);
-  AddShapes(cases);
+  AddSoftmaxShapes(cases);
   AddOutputTypes(cases);
   AddTroubledRows(cases);
-  AddValues(cases);
+  AddSoftmaxValues(cases);
   AddBenchmarks(cases);
   return cases;
 }

@@ -15,7 +15,7 @@
 #include "kernels/testing/generators.h"
 #include "kernels/testing/launch_image.h"
 
-namespace kernelwire::testing {
+namespace kernelwire::testing::softmax {
 namespace {
 
 using ::testing::HasSubstr;
@@ -164,4 +164,4 @@ TEST_P(SoftmaxTest, SubnormalResultsAreKept) {
 }
 
 }  // namespace
-}  // namespace kernelwire::testing
+}  // namespace kernelwire::testing::softmax

@@ -1,6 +1,5 @@
 // Cases of sum, and the oracle.
 #include <cmath>
-#include <limits>
 #include <string>
 #include <vector>
 
@@ -10,9 +9,7 @@
 namespace kernelwire::testing {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-void AddValues(std::vector<OperatorCase>& cases) {
+void AddSumValues(std::vector<OperatorCase>& cases) {
   for (const auto& [name, values] : kHardValues) {
     for (const DataType dtype : {DataType::kBf16, DataType::kFp32}) {
       const HostTensor x = MakeTensor(dtype, {4, 4097}, values, 9);
@@ -71,7 +68,7 @@ std::vector<ExpectedOutput> SumOracle(const OperatorCase& test_case) {
 
 OperatorCases SumCases() {
   OperatorCases all = ReductionCases("sum", ReductionTraits(), &SumOracle);
-  AddValues(all.cases);
+  AddSumValues(all.cases);
   AddAccumulators(all.cases);
   return all;
 }

@@ -15,7 +15,7 @@
 #include "kernels/testing/launch_image.h"
 #include "kernels/testing/reduce_cases.h"
 
-namespace kernelwire::testing {
+namespace kernelwire::testing::sum {
 namespace {
 
 using ::testing::ElementsAre;
@@ -255,4 +255,4 @@ TEST_P(SumTest, AHundredRunsGiveTheSameBits) {
 }
 
 }  // namespace
-}  // namespace kernelwire::testing
+}  // namespace kernelwire::testing::sum

@@ -20,6 +20,8 @@
 
 namespace kernelwire::testing {
 
+inline constexpr Nanos kMillisecond = 1'000'000;
+
 class FakeClock final : public Clock {
  public:
   Nanos Now() const override { return now_.load(); }

@@ -14,6 +14,9 @@
 
 namespace kernelwire::testing {
 
+inline constexpr char kModelInfer[] = "/inference.GRPCInferenceService/ModelInfer";
+inline constexpr char kModelStreamInfer[] = "/inference.GRPCInferenceService/ModelStreamInfer";
+
 /// Each function waits for its operation. One thread.
 class RawCall {
  public:
