@@ -16,6 +16,7 @@
 #include <type_traits>
 
 #include "hwy/highway.h"
+#include "kernels/primitives/largest_lane-inl.h"
 #include "kernels/primitives/reduce_host-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -95,7 +96,7 @@ auto LargestOfBlock(const typename From::Stored* x, std::int64_t count) {
       return std::numeric_limits<Work>::quiet_NaN();
     }
   }
-  return hn::GetLane(hn::MaxOfLanes(d, hn::Max(hn::Max(m0, m1), hn::Max(m2, m3))));
+  return LargestLane(d, hn::Max(hn::Max(m0, m1), hn::Max(m2, m3)));
 }
 
 /// Where `a` is above `b`.

@@ -24,8 +24,8 @@ HWY_BEFORE_NAMESPACE();
 namespace kernelwire {
 namespace HWY_NAMESPACE {
 
-/// Elements of a block; a multiple of every target's vector.
-inline constexpr std::int64_t kBlock = 2048;
+/// Elements of a block; a multiple of every target's vector. Fewer for a lone lane, whose chains of additions are long.
+inline constexpr std::int64_t kBlock = HWY_TARGET == HWY_SCALAR ? 512 : 2048;
 
 /// Room for one block in the accumulation type.
 template <typename Acc>

@@ -31,8 +31,9 @@ inline constexpr bool kMasksProtect = false;
 #endif
 
 // Where the machine has no conversions of FP16 (before AVX2), Highway's replacements do not keep NaN: there FP16 goes
-// through ReadScalar and WriteScalar.
-#if HWY_TARGET == HWY_SSSE3 || HWY_TARGET == HWY_SSE4 || HWY_TARGET == HWY_EMU128 || HWY_TARGET == HWY_SCALAR
+// through ReadScalar and WriteScalar. Highway has HWY_SSE2 since its version 1.0.4.
+#if HWY_TARGET == HWY_SSSE3 || HWY_TARGET == HWY_SSE4 || HWY_TARGET == HWY_EMU128 || HWY_TARGET == HWY_SCALAR || \
+    (defined(HWY_SSE2) && HWY_TARGET == HWY_SSE2)
 inline constexpr bool kHasFp16Conversions = false;
 #else
 inline constexpr bool kHasFp16Conversions = true;

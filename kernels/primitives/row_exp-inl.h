@@ -16,6 +16,7 @@
 
 #include "hwy/contrib/math/math-inl.h"
 #include "hwy/highway.h"
+#include "kernels/primitives/largest_lane-inl.h"
 #include "kernels/primitives/row_block-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -80,7 +81,7 @@ Acc MaximumOfElements(const typename From::Stored* x, std::int64_t count, std::i
   if (i < count) {
     maximum1 = hn::Max(maximum1, From::LoadPartial(d, x + i, count - i, kLowest));
   }
-  return hn::GetLane(hn::MaxOfLanes(d, hn::Max(maximum0, maximum1)));
+  return LargestLane(d, hn::Max(maximum0, maximum1));
 }
 
 template <typename Acc>

@@ -41,6 +41,7 @@ struct CountedClasses {
 #include <limits>
 
 #include "hwy/highway.h"
+#include "kernels/primitives/largest_lane-inl.h"
 #include "kernels/primitives/row_block-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -48,6 +49,7 @@ namespace kernelwire::detection::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 using kernelwire::HWY_NAMESPACE::BlockBuffer;
 using kernelwire::HWY_NAMESPACE::kBlock;
+using kernelwire::HWY_NAMESPACE::LargestLane;
 using kernelwire::HWY_NAMESPACE::LoadBlock;
 static_assert(kScanBoxes <= kBlock);
 
@@ -103,7 +105,7 @@ HWY_INLINE float GreatestOf(const float* scores, const float* spoil, std::int64_
     }
     greatest = hn::IfThenElse(hn::Gt(score, greatest), score, greatest);
   }
-  float all = hn::GetLane(hn::MaxOfLanes(d, greatest));
+  float all = LargestLane(d, greatest);
   for (; i < count; ++i) {
     const float score = spoil == nullptr ? scores[i] : scores[i] + spoil[i];
     all = score > all ? score : all;
