@@ -70,6 +70,48 @@ __device__ __forceinline__ void LoadConstantGranuleIf(bool condition, const void
       : "l"(from), "r"(static_cast<unsigned>(condition)));
 }
 
+/// `granule` becomes `other` where `condition` holds, in registers: the compiler must not make memory of an array of
+/// granules of which one is chosen.
+__device__ __forceinline__ void ReplaceIf(bool condition, const Granule& other, Granule& granule) {
+  asm("{\n"
+      "  .reg .pred other;\n"
+      "  setp.ne.u32 other, %8, 0;\n"
+      "  selp.b32 %0, %4, %0, other;\n"
+      "  selp.b32 %1, %5, %1, other;\n"
+      "  selp.b32 %2, %6, %2, other;\n"
+      "  selp.b32 %3, %7, %3, other;\n"
+      "}\n"
+      : "+r"(granule.words[0]), "+r"(granule.words[1]), "+r"(granule.words[2]), "+r"(granule.words[3])
+      : "r"(other.words[0]), "r"(other.words[1]), "r"(other.words[2]), "r"(other.words[3]),
+        "r"(static_cast<unsigned>(condition)));
+}
+
+/// The first `count` elements of a granule's worth, 0 < count < kElementsOfGranule<T>, and zeros: memory that nobody
+/// writes, read in as few accesses as end with them.
+template <typename T>
+__device__ __forceinline__ Granule LoadConstantElements(const T* from, int count) {
+  const auto* const bytes = reinterpret_cast<const unsigned char*>(from);
+  const int end = count * static_cast<int>(sizeof(T));
+  Granule granule{};
+  if ((end & 8) != 0) {
+    const uint2 two = __ldg(reinterpret_cast<const uint2*>(bytes));
+    granule = {{two.x, two.y, 0, 0}};
+  }
+  if (sizeof(T) < 8 && (end & 4) != 0) {
+    const unsigned word = __ldg(reinterpret_cast<const unsigned*>(bytes + (end & 8)));
+    granule.words[0] = (end & 8) != 0 ? granule.words[0] : word;
+    granule.words[2] = (end & 8) != 0 ? word : 0;
+  }
+  if (sizeof(T) < 4 && (end & 2) != 0) {
+    const unsigned half = __ldg(reinterpret_cast<const unsigned short*>(bytes + (end & 12)));
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      granule.words[i] = i == end / 4 ? half : granule.words[i];
+    }
+  }
+  return granule;
+}
+
 __device__ __forceinline__ void StoreGranule(void* to, const Granule& granule) {
   __builtin_assume(__isGlobal(to));
   *static_cast<Granule*>(to) = granule;

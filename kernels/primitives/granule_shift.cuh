@@ -61,7 +61,7 @@ struct AnyShift {
     unsigned words[] = {low.words[0],  low.words[1],  low.words[2],  low.words[3],
                         high.words[0], high.words[1], high.words[2], high.words[3]};
 #pragma unroll
-    for (int i = 0; sizeof(T) < 8 && i < 7; ++i) {
+    for (int i = 0; i < 7; ++i) {
       words[i] = one ? words[i + 1] : words[i];
     }
 #pragma unroll
@@ -72,14 +72,35 @@ struct AnyShift {
   }
 };
 
-/// Calls f(shift) with the shift of `bytes` < 16, a whole number of elements. `kUniform`: equal for all threads of a
-/// warp.
+/// None, or half a granule: what is needed lies in two pairs of words.
+struct PairShift {
+  bool half;
+
+  __device__ __forceinline__ Granule Apply(const Granule* at) const {
+    const auto* const pairs = reinterpret_cast<const uint2*>(at) + (half ? 1 : 0);
+    const uint2 low = pairs[0];
+    const uint2 high = pairs[1];
+    return {{low.x, low.y, high.x, high.y}};
+  }
+};
+
+/// Calls f(shift) with the shift of `bytes` < 16, a whole number of elements, for a row of `count` elements.
+/// `kUniform`: equal for all threads of a warp. Where rows of that many elements lie one after another, they all
+/// begin on boundaries of 8 bytes, or hardly any two neighbours do: lanes of several rows seldom part ways here.
 template <typename T, bool kUniform, typename F>
-__device__ __forceinline__ void WithShift(int bytes, const F& f) {
+__device__ __forceinline__ void WithShift(int bytes, int count, const F& f) {
   const unsigned bits = static_cast<unsigned>(bytes) % 4 * 8;
   const int words = bytes / 4;
-  if constexpr (!kUniform || sizeof(T) != 2) {
+  if constexpr (sizeof(T) == 8) {
+    f(PairShift{words >= 2});
+  } else if constexpr (kUniform && sizeof(T) != 2) {
     f(AnyShift<T>{words % 2 != 0, words >= 2, bits});
+  } else if constexpr (!kUniform) {
+    if ((bytes | count * static_cast<int>(sizeof(T))) % 8 == 0) {
+      f(PairShift{words >= 2});
+    } else {
+      f(AnyShift<T>{words % 2 != 0, words >= 2, bits});
+    }
   } else if (words == 0) {
     f(KnownShift<T, 0>{bits});
   } else if (words == 2) {

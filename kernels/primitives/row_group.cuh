@@ -32,7 +32,6 @@ template <int kLanesOfRow>
 struct LaneGroup {
   static_assert(kLanesOfRow >= 2 && kLanesOfRow <= 32 && (kLanesOfRow & (kLanesOfRow - 1)) == 0);
   static constexpr int kLanes = kLanesOfRow;  // neighbours in rank that can shuffle: `members`
-  static constexpr int kMostThreads = 64;     // of a block
 
   __device__ __forceinline__ int rank() const { return static_cast<int>(threadIdx.x) % kLanes; }
   __device__ __forceinline__ int size() const { return kLanes; }

@@ -25,22 +25,21 @@ struct RowGrid;
 
 template <int kLanes>
 struct RowGrid<LaneGroup<kLanes>> {
-  static constexpr int kBlockThreads = LaneGroup<kLanes>::kMostThreads;
-  static constexpr int kRowsOfBlock = kBlockThreads / kLanes;
-
   static __device__ __forceinline__ LaneGroup<kLanes> GroupOf(int /*cluster_blocks*/) { return {}; }
   static __device__ __forceinline__ std::int64_t FirstRow(int /*cluster_blocks*/) {
-    return std::int64_t{blockIdx.x} * kRowsOfBlock + static_cast<int>(threadIdx.x) / kLanes;
+    return std::int64_t{blockIdx.x} * RowsOfBlock() + static_cast<int>(threadIdx.x) / kLanes;
   }
   static __device__ __forceinline__ std::int64_t RowsOfGrid(int /*cluster_blocks*/) {
-    return std::int64_t{gridDim.x} * kRowsOfBlock;
+    return std::int64_t{gridDim.x} * RowsOfBlock();
   }
+
+ private:
+  static __device__ __forceinline__ int RowsOfBlock() { return static_cast<int>(blockDim.x) / kLanes; }
 };
 
 template <>
 struct RowGrid<BlockGroup> {
   static constexpr int kBlockThreads = BlockGroup::kMostThreads;
-  static constexpr int kRowsOfBlock = 1;
 
   static __device__ __forceinline__ BlockGroup GroupOf(int cluster_blocks) { return BlockGroup(cluster_blocks); }
   static __device__ __forceinline__ std::int64_t FirstRow(int cluster_blocks) {
@@ -112,8 +111,8 @@ cudaError_t LaunchRows(const Arguments& arguments, std::int64_t rows, cudaStream
       shape.blocks = std::min(shape.blocks, RoomForClusters<kKernel>(shape) * tuning.cluster_blocks);
     }
   } else {
-    shape.blocks = std::min((rows + RowGrid<Group>::kRowsOfBlock - 1) / RowGrid<Group>::kRowsOfBlock, kMostBlocks);
-    shape.threads = RowGrid<Group>::kBlockThreads;
+    shape.blocks = std::min((rows + tuning.rows_of_block - 1) / tuning.rows_of_block, kMostBlocks);
+    shape.threads = static_cast<unsigned>(tuning.threads * tuning.rows_of_block);
     shape.shared_bytes = Space::BytesOfBlock(shape.threads);
   }
   return LaunchKernel(kKernel, shape, stream, arguments);
@@ -150,12 +149,20 @@ struct RowShape {
   // For __launch_bounds__: as many registers as let enough of the largest blocks run at a time. Rows that are not plain
   // want more, so their blocks are smaller (TuneRows).
   static constexpr int BlockThreads(bool plain) {
-    return kOfBlocks && !kAhead && (kVectors > 4 || !plain) ? 256 : RowGrid<GroupType>::kBlockThreads;
+    return !kOfBlocks                            ? BlockThreadsOfLanes(kVectors)
+           : !kAhead && (kVectors > 4 || !plain) ? 256
+                                                 : RowGrid<BlockGroup>::kBlockThreads;
   }
   static constexpr int ResidentBlocks(bool plain) {
-    return !kOfBlocks ? (plain ? 14 : 12) : kAhead ? 1 : kVectors == 4 ? (plain ? 2 : 3) : 3;
+    return !kOfBlocks ? (plain ? 896 : 768) / BlockThreads(plain) : kAhead ? 1 : kVectors == 4 ? (plain ? 2 : 3) : 3;
   }
 };
+
+/// Calls f with the shape of rows that kLanes lanes share.
+template <int kLanes, typename F>
+cudaError_t WithLaneShape(int vectors, F&& f) {
+  return vectors == 3 ? f(RowShape<LaneGroup<kLanes>, 3, false>{}) : f(RowShape<LaneGroup<kLanes>, 4, false>{});
+}
 
 /// Calls f(RowShape<...>{}) for the shape that `tuning` asks for. Requires: a tuning of TuneRows that holds rows.
 template <typename F>
@@ -168,13 +175,13 @@ cudaError_t WithRowShape(const RowTuning& tuning, F&& f) {
   }
   switch (tuning.threads) {
     case 4:
-      return tuning.vectors == 2 ? f(RowShape<LaneGroup<4>, 2, false>{}) : f(RowShape<LaneGroup<4>, 4, false>{});
+      return tuning.vectors == 2 ? f(RowShape<LaneGroup<4>, 2, false>{}) : WithLaneShape<4>(tuning.vectors, f);
     case 8:
-      return f(RowShape<LaneGroup<8>, 4, false>{});
+      return WithLaneShape<8>(tuning.vectors, f);
     case 16:
-      return f(RowShape<LaneGroup<16>, 4, false>{});
+      return WithLaneShape<16>(tuning.vectors, f);
     default:
-      return f(RowShape<LaneGroup<32>, 4, false>{});
+      return WithLaneShape<32>(tuning.vectors, f);
   }
 }
 

@@ -79,7 +79,7 @@ class DeviceParameter {
   __device__ __forceinline__ bool IsOfSameType() const { return same_type_; }
 
   /// Asks for the first kTogether vectors of a row of `count` elements, before the row's reduction. A vector that
-  /// reaches beyond the row is left to `Values`. Of another parameter than a plain row of T it asks for nothing.
+  /// reaches beyond the row is left to `FetchRest`. Of another parameter than a plain row of T it asks for nothing.
   template <typename Group>
   __device__ __forceinline__ void Prefetch(const Group& group, int count) {
     const T* const base = Base(group);
@@ -105,11 +105,28 @@ class DeviceParameter {
     }
   }
 
+  /// To be called after Prefetch, or Fetch of the same vectors: reads what the row of `count` elements has of a vector
+  /// that reaches beyond it. Requires: IsOfSameType().
+  template <int kCount, typename Group>
+  __device__ __forceinline__ void FetchRest(const Group& group, int first, int count) {
+    if constexpr (!kPlain) {
+      const int left = LeftOf(group, count) + kLength - first * kStep<Group>;
+      const int rest = left & (kStep<Group> - 1);
+      if (left > 0 && left < kCount * kStep<Group> && rest > 0 && rest < kLength) {
+        const Granule last = LoadConstantElements(Base(group) + first * kStep<Group> + left - rest, rest);
+#pragma unroll
+        for (int v = 0; v < kCount; ++v) {
+          ReplaceIf(left / kStep<Group> == v, last, held_.vectors[v]);
+        }
+      }
+    }
+  }
+
   /// After the row's reduction; see RowVectors.
   __device__ __forceinline__ void StayPacked() { held_.StayPacked(); }
 
   /// The elements of vector `v`. Requires: IsOfSameType(), and Prefetch, or Fetch in steps of kCount, has asked for it
-  /// last.
+  /// last, and FetchRest.
   template <int kCount = kTogether>
   __device__ __forceinline__ void FetchedValues(int v, Acc (&values)[kLength]) const {
     Unpack<T>(held_.vectors[v % kCount], values);

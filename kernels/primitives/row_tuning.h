@@ -4,7 +4,7 @@
 // The order of a reduction follows from the row's bytes alone (row_group.cuh), whoever computes it. So this choice may
 // follow from the operator and from the number of rows too, and a row still gives the same bits alone, in company, on
 // any lane, and in add_rms_norm as in rms_norm. Two things must follow from the row's bytes (and the architecture)
-// only: how many lanes share a row of up to a stretch, and which rows are streamed.
+// only: how many lanes share a row of up to a stretch, and how much of it each has; and which rows are streamed.
 #ifndef KERNELWIRE_KERNELS_PRIMITIVES_ROW_TUNING_H_
 #define KERNELWIRE_KERNELS_PRIMITIVES_ROW_TUNING_H_
 
@@ -17,7 +17,7 @@ namespace kernelwire {
 
 struct RowTuning {
   enum class Method : std::uint8_t {
-    kLanes,   // some lanes of a warp hold a row; several rows a block
+    kLanes,   // some lanes of a warp hold a row; rows_of_block rows a block
     kBlocks,  // a block, or a cluster of blocks, holds a row
     kStream,  // nobody holds it: blocks walk over it, twice
   };
@@ -30,12 +30,13 @@ struct RowTuning {
   bool looks_ahead = false;
   /// Threads have the registers of the largest blocks, however few a short row takes.
   bool roomy = false;
+  int rows_of_block = 1;
 
   std::string ToString() const {
     const std::string text = std::to_string(threads) + " threads x " + std::to_string(16 * vectors) + " bytes";
     switch (method) {
       case Method::kLanes:
-        return text + ", several rows a block";
+        return text + ", " + std::to_string(rows_of_block) + " rows a block";
       case Method::kBlocks:
         return text + ", " + std::to_string(cluster_blocks) + " blocks a row" + (looks_ahead ? ", looking ahead" : "");
       case Method::kStream:
@@ -59,6 +60,15 @@ inline constexpr std::int64_t kBytesOfStretch = 2048;
 inline constexpr std::int64_t kLongestHeldRow = std::int64_t{1} << 20;
 /// The same of a single block.
 inline constexpr std::int64_t kLongestRowOfBlock = std::int64_t{1} << 16;
+
+/// Threads of a block whose lanes hold `vectors` vectors each. An H200 starts no more than a block in 1.2 ns, which is
+/// what it takes to read and write 2 KiB: blocks have rows of 4 KiB at least, where lanes have something to hold.
+constexpr int BlockThreadsOfLanes(int vectors) { return vectors < 3 ? 128 : 64; }
+
+/// `lanes` lanes of a warp hold `vectors` vectors of a row each.
+inline RowTuning ShareWarps(int lanes, int vectors) {
+  return {RowTuning::Method::kLanes, lanes, vectors, 1, false, false, BlockThreadsOfLanes(vectors) / lanes};
+}
 
 /// For rows that are walked over, with results of any type. Short rows have a small block each: most threads of a large
 /// one would have nothing to do. `clusters`: whether blocks can share a row (compute capability 9.0 and above).
@@ -160,12 +170,16 @@ inline RowTuning TuneShiftedRows(RowWork work, std::int64_t row_bytes, std::int6
   if (row_bytes <= (two && element_bytes == 2 ? 16384 : 8192)) {
     return HoldRow(row_bytes, 256, 4);
   }
+  const bool narrow_sum = work == RowWork::kOneSum && element_bytes == 2;
+  if (narrow_sum && row_bytes <= kLongestRowOfBlock / 2) {
+    return HoldRow(row_bytes, 256, 8, true);
+  }
   if (row_bytes <= kLongestRowOfBlock || row_bytes > kLongestHeldRow / 2 || two) {
     return HoldRow(row_bytes, 512, 8, true);
   }
   RowTuning tuning = HoldRow(row_bytes, 256, 8, true);
-  tuning.roomy =
-      work != RowWork::kSoftmax || row_bytes <= kQuarterOfLongest;  // parameters want registers, exponentials warps
+  // Parameters want registers, exponentials warps.
+  tuning.roomy = work == RowWork::kSoftmax ? row_bytes <= kQuarterOfLongest : !narrow_sum;
   return tuning;
 }
 
@@ -188,13 +202,13 @@ struct RowDevice {
 /// `plain`: see RowVectors.
 inline RowTuning TuneRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, int element_bytes, bool plain,
                           const RowDevice& device) {
-  using Method = RowTuning::Method;
   if (row_bytes <= 128) {
-    return {Method::kLanes, 4, 2, 1, false};
+    return ShareWarps(4, 2);
   }
   for (const int lanes : {4, 8, 16, 32}) {
     if (row_bytes <= std::int64_t{64} * lanes) {
-      return {Method::kLanes, lanes, 4, 1, false};
+      // What a lane has no elements for costs almost what they would.
+      return ShareWarps(lanes, row_bytes <= std::int64_t{48} * lanes ? 3 : 4);
     }
   }
   if (row_bytes > device.LongestHeldRowBytes()) {

@@ -166,7 +166,7 @@ struct RowVectors {
         for (int i = 0; i < kVectorsOfStretch; ++i) {
           space.Put(i, results[i]);
         }
-        space.Store(to + first, count - first);
+        space.Store(to + first, count - first, count);
       }
     }
   }
@@ -185,7 +185,7 @@ struct RowVectors {
 
   template <typename Group>
   __device__ __forceinline__ void TakeVectors(const Group& group, const RowSource<T>& row, Granule* place) {
-    WithShift<T, Group::kLanes == 32>(OddBytesOf(row.data), [&](const auto& shift) {
+    WithShift<T, Group::kLanes == 32>(OddBytesOf(row.data), row.count, [&](const auto& shift) {
 #pragma unroll
       for (int v = 0; v < kVectors; ++v) {
         vectors[v] = SpaceOf(group, place, v / kVectorsOfStretch).Take(shift, v % kVectorsOfStretch);

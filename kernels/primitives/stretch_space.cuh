@@ -26,8 +26,8 @@ class StretchSpace {
   static constexpr int kLength = kElementsOfGranule<T>;
   static constexpr int kUnits = kLanes * kVectors;
   /// Granules of a place: those of the stretch, one for what an odd beginning pushes beyond them, and as many more as
-  /// keep eight lanes in different banks, where they are of two rows.
-  static constexpr int kGranules = kUnits + (kLanes < 8 ? kLanes : 1);
+  /// keep eight lanes in different banks, where they are of several rows.
+  static constexpr int kGranules = kLanes < 8 ? kUnits + 1 + (kLanes + 7 - kUnits % 8) % 8 : kUnits + 1;
 
   __device__ __forceinline__ StretchSpace(const Group& group, Granule* place)
       : members_(group.members()), lane_(group.rank() % kLanes), place_(place) {
@@ -75,8 +75,8 @@ class StretchSpace {
   /// On the way out: this lane's vector `v`. Sync() must lie between an earlier Store and the first of these.
   __device__ __forceinline__ void Put(int v, const Granule& vector) { place_[v * kLanes + lane_] = vector; }
 
-  /// Writes the vectors that were put, but no more than `count` > 0 elements, from `to` on.
-  __device__ __forceinline__ void Store(T* to, int count) {
+  /// Writes the vectors that were put, but no more than `count` > 0 elements, from `to` on, of a row of `width`.
+  __device__ __forceinline__ void Store(T* to, int count, int width) {
     constexpr int kSize = sizeof(T);
     Sync();
     count = min(count, kUnits * kLength);
@@ -86,7 +86,7 @@ class StretchSpace {
     auto* base = reinterpret_cast<unsigned char*>(to) - odd + lane_ * 16;
     asm volatile("" : "+l"(base), "+r"(left));  // see Fetch
     const int head = odd != 0 ? 1 : 0;          // what comes before belongs to another stretch
-    WithShift<T, kLanes == 32>((16 - odd) % 16, [&](const auto& shift) {
+    WithShift<T, kLanes == 32>((16 - odd) % 16, width, [&](const auto& shift) {
 #pragma unroll
       for (int i = 0; i < kVectors; ++i) {
         if (left > i * kLanes && (i > 0 || lane_ >= head)) {

@@ -127,17 +127,15 @@ __device__ __forceinline__ void StoreNormalised(const Group& group, const Held& 
       bias.FetchedValues(v, biases);
     });
   } else {
-    store([&](int v, int index, Values weights, Values biases) {
+    store([&](int v, int, Values weights, Values biases) {
       if (v % kAtOnce == 0) {
         weight.template Fetch<kAtOnce>(group, v, count);
         bias.template Fetch<kAtOnce>(group, v, count);
+        weight.template FetchRest<kAtOnce>(group, v, count);
+        bias.template FetchRest<kAtOnce>(group, v, count);
       }
-      if (Parameter::IsWhole(index, count)) {
-        weight.template FetchedValues<kAtOnce>(v, weights);
-        bias.template FetchedValues<kAtOnce>(v, biases);
-      } else {
-        any(v, index, weights, biases);
-      }
+      weight.template FetchedValues<kAtOnce>(v, weights);
+      bias.template FetchedValues<kAtOnce>(v, biases);
     });
   }
 }

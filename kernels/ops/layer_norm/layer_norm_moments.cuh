@@ -167,6 +167,7 @@ __device__ __forceinline__ RowParts<Deviations<Acc>, Held::kStretches> Deviation
 template <typename Acc, typename Held, int kLanes, typename Beginning>
 __device__ __forceinline__ Acc FirstMean(const LaneGroup<kLanes>& group, const Held& held,
                                          const Beginning& /*beginning*/, int width) {
+  static_assert(kLanes >= kLanesOfBeginning<typename Held::Element>);
   Acc values[Held::kLength];
   Unpack<typename Held::Element>(held.vectors[0], values);
   return __shfl_sync(group.members(), MeanOfBeginning<typename Held::Element>(values, width), 0, kLanes);

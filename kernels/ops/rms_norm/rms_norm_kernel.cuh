@@ -101,15 +101,14 @@ __device__ __forceinline__ void StoreScaled(const Group& group, const Held& held
     store(any);
     return;
   }
-  store([&](int v, int index, Values weights) {
-    if (Held::kVectors > 4 && v % Parameter::kTogether == 0) {
-      weight.template Fetch<Parameter::kTogether>(group, v, width);
+  store([&](int v, int, Values weights) {
+    if (v % Parameter::kTogether == 0) {
+      if (Held::kVectors > 4) {
+        weight.template Fetch<Parameter::kTogether>(group, v, width);
+      }
+      weight.template FetchRest<Parameter::kTogether>(group, v, width);
     }
-    if (Parameter::IsWhole(index, width)) {
-      weight.FetchedValues(v, weights);
-    } else {
-      any(v, index, weights);
-    }
+    weight.FetchedValues(v, weights);
   });
 }
 
