@@ -62,7 +62,7 @@ inline constexpr std::int64_t kLongestHeldRow = std::int64_t{1} << 20;
 inline constexpr std::int64_t kLongestRowOfBlock = std::int64_t{1} << 16;
 
 /// Threads of a block whose lanes hold `vectors` vectors each. An H200 starts no more than a block in 1.2 ns, which is
-/// what it takes to read and write 2 KiB: blocks have rows of 4 KiB at least, where lanes have something to hold.
+/// what it takes to read and write 2 KiB: blocks hold rows of 3 or 4 KiB, where their lanes are full.
 constexpr int BlockThreadsOfLanes(int vectors) { return vectors < 3 ? 128 : 64; }
 
 /// `lanes` lanes of a warp hold `vectors` vectors of a row each.
