@@ -102,7 +102,7 @@ TEST(RowTuningTest, HoldsEveryRowInAnOrderThatFollowsFromItsBytes) {
             }
             // Rows that are not plain, two of them and half a result, pass through shared memory.
             if (!plain && tuning.method == RowTuning::Method::kBlocks) {
-              const std::int64_t of_block = std::int64_t{tuning.threads / 32} * tuning.vectors / 4 * (129 * 16);
+              const std::int64_t of_block = std::int64_t{tuning.threads / 32} * tuning.vectors / 4 * 129 * 16;
               ASSERT_LE(of_block * 5 / 2 + 1024, device.shared_bytes);
             }
             ASSERT_LE(tuning.threads, kMostThreadsOfRowBlock);
