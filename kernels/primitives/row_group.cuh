@@ -102,6 +102,14 @@ class BlockGroup {
   ClusterExchange exchange_;
 };
 
+/// What a function returns that is kept out of line and reduces: with the group as it is then, since it counts its
+/// reductions. A reference to it would put the caller's into memory.
+template <typename Group, typename Value>
+struct WithGroup {
+  Group group;
+  Value value;
+};
+
 /// The sum of all parts of a row.
 template <typename Group, typename Acc, int kStretches>
 __device__ __forceinline__ Acc RowSum(Group& group, const RowParts<Acc, kStretches>& parts) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,15 @@ HostTensor FirstRows(DataType dtype, std::int64_t rows, std::int64_t width, std:
   }
   tensor.bytes.resize(bytes);
   return tensor;
+}
+
+/// Their squares leave f32; sums of two do not.
+std::vector<double> HugeValues(std::int64_t count) {
+  std::vector<double> values(static_cast<std::size_t>(count));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] = i % 2 == 0 ? 1e30 : -3e30;
+  }
+  return values;
 }
 
 struct RowOrder {
@@ -64,6 +74,39 @@ TEST_P(RowOrderTest, BitsDoNotFollowTheNumberOfRows) {
         const std::vector<std::byte> first(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(row_bytes));
         alone = alone.empty() ? first : alone;
         EXPECT_TRUE(first == alone) << device->name() << ", width " << width << ", " << rows << " rows";
+      }
+    }
+  }
+}
+
+/// A row that is computed in f64 takes part in one reduction more than others: those that come after it, worked on by
+/// the same threads, must not notice.
+TEST_P(RowOrderTest, RowsThatLeaveF32DoNotTroubleTheNext) {
+  SCOPED_TRACE("seed " + std::to_string(kRowSeed));
+  const auto& [name, row_inputs, dtype] = GetParam();
+  // So many that blocks, and clusters, have several rows each.
+  for (const std::int64_t width : {10001, 30001}) {
+    for (DeviceRunner* const device : AllDeviceRunners()) {
+      const std::int64_t rows = device->name() == "host" ? 9 : 999;
+      const auto row_bytes = static_cast<std::size_t>(width) * SizeOf(dtype);
+      OperatorCase test_case;
+      test_case.name = "every_third_row_is_huge";
+      const HostTensor ordinary = MakeTensor(dtype, {width}, Values::kNormal, kRowSeed);
+      const HostTensor huge = FromDoubles(dtype, {width}, HugeValues(width));
+      HostTensor x;
+      x.desc = TensorDesc{dtype, {rows, width}};
+      for (std::int64_t row = 0; row < rows; ++row) {
+        const HostTensor& source = row % 3 == 1 ? huge : ordinary;
+        x.bytes.insert(x.bytes.end(), source.bytes.begin(), source.bytes.end());
+      }
+      test_case.inputs.assign(static_cast<std::size_t>(row_inputs), x);
+      const auto outputs = device->Run(*FindOperator(name), test_case);
+      ASSERT_TRUE(outputs.ok()) << outputs.status();
+      const std::vector<std::byte>& bytes = (*outputs)[0].bytes;
+      ASSERT_EQ(bytes.size(), row_bytes * static_cast<std::size_t>(rows));
+      for (std::size_t row = 3; row < static_cast<std::size_t>(rows); ++row) {
+        EXPECT_EQ(std::memcmp(&bytes[row * row_bytes], &bytes[row % 3 * row_bytes], row_bytes), 0)
+            << device->name() << ", width " << width << ", row " << row << " of " << rows;
       }
     }
   }

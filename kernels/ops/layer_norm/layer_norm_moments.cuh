@@ -197,7 +197,7 @@ __device__ __forceinline__ Moments<Acc> MomentsOf(Group& group, Held& held, cons
 
 /// For the rare row whose moments f32 cannot hold: x is read again, in the order of held rows.
 template <typename Held, typename Group, typename Row>
-__device__ __noinline__ Moments<double> MomentsInF64(Group group, const Row row) {
+__device__ __noinline__ WithGroup<Group, Moments<double>> MomentsInF64(Group group, const Row row) {
   constexpr int kHeldOfStretch = Held::kHeld / Held::kStretches;
   const int width = row.x.count;
   const auto index_of = [&](int i) { return Held::IndexOf(group, i / Held::kLength) + i % Held::kLength; };
@@ -216,7 +216,8 @@ __device__ __noinline__ Moments<double> MomentsInF64(Group group, const Row row)
     Deviations<double>& part = parts.of_stretch[i / kHeldOfStretch];
     part = {part.sum + deviation, fma(deviation, deviation, part.squares)};
   }
-  return Moments<double>(first_mean, TotalOf(group, parts), static_cast<double>(width), 0.0F);
+  const Moments<double> moments(first_mean, TotalOf(group, parts), static_cast<double>(width), 0.0F);
+  return {group, moments};
 }
 
 }  // namespace kernelwire
