@@ -17,6 +17,7 @@
 #include "kernels/primitives/norm_params.h"
 #include "kernels/primitives/row_operator.h"
 #include "kernels/primitives/row_parameter.h"
+#include "kernels/primitives/row_tuning.h"
 
 namespace kernelwire {
 
@@ -63,13 +64,16 @@ inline NormParams NormParamsOf(const Attributes& attributes, DataType x_type, st
   return params;
 }
 
-/// Puts the parameters into the plan and its batch key.
+/// Puts the parameters into the plan and its batch key, and the workspace that rows of `params` take. Requires: the
+/// plan's rows.
 inline void SetNormParams(const NormParams& params, Plan& plan) {
   plan.key.Append(static_cast<std::uint64_t>(params.x_type));
   plan.key.Append(static_cast<std::uint64_t>(params.y_type));
   plan.key.Append(static_cast<std::uint64_t>(params.width));
   plan.key.AppendDouble(params.epsilon);
   plan.SetParams(params);
+  plan.workspace_bytes =
+      StreamWorkspaceBytes(params.width * static_cast<std::int64_t>(SizeOf(params.x_type)), plan.rows);
 }
 
 /// The word of extents that says how the optional parameter `name` of rows of `x` is read.

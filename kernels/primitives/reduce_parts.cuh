@@ -6,10 +6,9 @@
 #include <cuda_runtime.h>
 
 #include <cstdint>
-#include <cstring>
-#include <type_traits>
 
 #include "kernels/primitives/reduce_load.cuh"
+#include "kernels/primitives/vector_io.cuh"
 
 namespace kernelwire {
 
@@ -17,24 +16,6 @@ namespace kernelwire {
 template <typename Total>
 __device__ __forceinline__ Total& PartTotal(const ResultPlace& place, std::int64_t part) {
   return static_cast<Total*>(place.workspace)[part * place.results + place.index];
-}
-
-/// The same, as another block wrote it: past the first-level cache, which need not know of it.
-template <typename Total>
-__device__ __forceinline__ Total ReadPartTotal(const ResultPlace& place, std::int64_t part) {
-  constexpr std::size_t kBytes = sizeof(Total);
-  static_assert(std::is_trivially_copyable_v<Total> && kBytes % 4 == 0);
-  using Word = std::conditional_t<kBytes % 16 == 0, uint4, std::conditional_t<kBytes % 8 == 0, uint2, unsigned>>;
-  constexpr int kWords = static_cast<int>(kBytes / sizeof(Word));
-  const auto* const from = reinterpret_cast<const Word*>(&PartTotal<Total>(place, part));
-  Word words[kWords];
-#pragma unroll
-  for (int i = 0; i < kWords; ++i) {
-    words[i] = __ldcg(from + i);
-  }
-  Total total;
-  memcpy(&total, words, kBytes);
-  return total;
 }
 
 /// What slot `slot` of a result holds before slots are merged: its parts in turn. Reads several before it combines one.
@@ -50,7 +31,7 @@ __device__ __forceinline__ typename R::Total CollectSlot(const R& reduction, con
 #pragma unroll
     for (int i = 0; i < kAtOnce; ++i) {
       const std::int64_t part = first + i * parts.slots;
-      totals[i] = part < parts.count ? ReadPartTotal<Total>(place, part) : R::Identity();
+      totals[i] = part < parts.count ? ReadWritten(&PartTotal<Total>(place, part)) : R::Identity();
     }
 #pragma unroll
     for (int i = 0; i < kAtOnce; ++i) {

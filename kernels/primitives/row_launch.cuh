@@ -193,9 +193,31 @@ using HeldRow = RowVectors<T, Shape::kVectors, kPlain>;
 template <typename T, typename Shape, bool kPlain, int kInputs>
 using HeldSpace = RowSpace<HeldRow<T, Shape, kPlain>, typename Shape::Group, kInputs>;
 
+/// Launches rows that are walked over, long ones once for their totals and once more for their results.
+template <typename Space, auto kTotals, auto kResults, typename Arguments>
+cudaError_t LaunchStream(const Arguments& arguments, std::int64_t rows, cudaStream_t stream) {
+  constexpr std::int64_t kMostBlocks = 2147483647;
+  const RowTuning& tuning = arguments.tuning;
+  LaunchShape shape;
+  shape.threads = static_cast<unsigned>(tuning.threads);
+  shape.shared_bytes = Space::BytesOfBlock(shape.threads);
+  const auto blocks_of = [&](StreamPass pass) {
+    const std::int64_t together = PartsTogether(tuning.parts, pass);
+    const std::int64_t of_row = (tuning.parts.count + together - 1) / together;
+    return std::min(rows, kMostBlocks / of_row) * of_row;
+  };
+  shape.blocks = blocks_of(StreamPass::kTotals);
+  if (tuning.parts.count == 1) {
+    return LaunchKernel(kTotals, shape, stream, arguments, StreamPass::kBoth);
+  }
+  const cudaError_t error = LaunchKernel(kTotals, shape, stream, arguments, StreamPass::kTotals);
+  shape.blocks = blocks_of(StreamPass::kResults);
+  return error == cudaSuccess ? LaunchKernel(kResults, shape, stream, arguments, StreamPass::kResults) : error;
+}
+
 /// Launches rows of type T, with results of type `y_type`, by the tuning that fits them. `Kernels` names an operator's
-/// two, kHeld<Shape, plain> for rows that registers hold, with results of type T, and kStreamed<Out> for all others,
-/// and says how many rows they read for each result. `plain`: see RowsArePlain. Sets arguments.tuning.
+/// two, kHeld<Shape, plain> for rows that registers hold, with results of type T, and kStreamed<Out, plain, pass> for
+/// all others, and says how many rows they read for each result. `plain`: see RowsArePlain. Sets arguments.tuning.
 template <typename T, typename Kernels, typename Arguments>
 cudaError_t LaunchRowsOf(RowWork work, DataType y_type, bool plain, std::int64_t rows, Arguments arguments,
                          cudaStream_t stream) {
@@ -213,11 +235,16 @@ cudaError_t LaunchRowsOf(RowWork work, DataType y_type, bool plain, std::int64_t
                          arguments, rows, stream);
     });
   }
-  arguments.tuning = StreamRows(row_bytes, device.clusters);
+  arguments.tuning = StreamRows(row_bytes, rows);
+  if (plain && y_type == kDataTypeOf<T> && arguments.tuning.parts.count > 1) {
+    return LaunchStream<StreamSpace<T, true, Kernels::kInputs>,
+                        Kernels::template kStreamed<T, true, StreamPass::kTotals>,
+                        Kernels::template kStreamed<T, true, StreamPass::kResults>>(arguments, rows, stream);
+  }
   return WithFloatType(y_type, [&](auto tag) {
     using Out = typename decltype(tag)::Type;
-    return LaunchRows<BlockGroup, StreamSpace<T, Kernels::kInputs>, Kernels::template kStreamed<Out>>(arguments, rows,
-                                                                                                      stream);
+    constexpr auto kKernel = Kernels::template kStreamed<Out, false, StreamPass::kAny>;
+    return LaunchStream<StreamSpace<T, false, Kernels::kInputs>, kKernel, kKernel>(arguments, rows, stream);
   });
 }
 

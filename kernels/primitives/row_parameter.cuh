@@ -210,8 +210,8 @@ __device__ __noinline__ void LoadParameterElements(DataType dtype, const void* d
   }
 }
 
-/// A parameter of any type that begins anywhere, for rows that are walked over.
-template <typename T, typename Acc>
+/// A parameter for rows that are walked over; unless kPlain, of any type, and it begins anywhere.
+template <typename T, typename Acc, bool kPlain>
 class StreamedParameter {
  public:
   static constexpr int kLength = kElementsOfGranule<T>;
@@ -223,7 +223,7 @@ class StreamedParameter {
 
   /// See DeviceParameter.
   __device__ __forceinline__ void Values(std::int64_t index, std::int64_t count, Acc (&values)[kLength]) const {
-    if (vectors_.IsPlain()) {
+    if (kPlain || vectors_.IsPlain()) {
       vectors_.Values(index, count, values);
       return;
     }
@@ -236,7 +236,7 @@ class StreamedParameter {
   }
 
  private:
-  DeviceParameter<T, 1, Acc, false> vectors_;
+  DeviceParameter<T, 1, Acc, kPlain> vectors_;
   const void* data_;
   DataType dtype_;
 };

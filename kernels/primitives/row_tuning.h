@@ -15,11 +15,18 @@
 
 namespace kernelwire {
 
+/// How a row that is walked over is cut: parts of equal length, but for the last one perhaps, a block each.
+struct StreamedParts {
+  std::int64_t bytes = 0;  // of a part
+  int count = 1;
+  int together = 1;  // neighbours that a block has at a time: this may follow from the number of rows
+};
+
 struct RowTuning {
   enum class Method : std::uint8_t {
     kLanes,   // some lanes of a warp hold a row; rows_of_block rows a block
     kBlocks,  // a block, or a cluster of blocks, holds a row
-    kStream,  // nobody holds it: blocks walk over it, twice
+    kStream,  // nobody holds it: blocks walk over parts of it, twice
   };
 
   Method method = Method::kLanes;
@@ -31,6 +38,7 @@ struct RowTuning {
   /// Threads have the registers of the largest blocks, however few a short row takes.
   bool roomy = false;
   int rows_of_block = 1;
+  StreamedParts parts = {};
 
   std::string ToString() const {
     const std::string text = std::to_string(threads) + " threads x " + std::to_string(16 * vectors) + " bytes";
@@ -42,7 +50,7 @@ struct RowTuning {
       case Method::kStream:
         break;
     }
-    return text + ", " + std::to_string(cluster_blocks) + " blocks a row, read twice";
+    return text + ", " + std::to_string(parts.count) + " blocks a row, read twice";
   }
 };
 
@@ -55,6 +63,7 @@ enum class RowWork : std::uint8_t {
 };
 
 inline constexpr int kMostThreadsOfRowBlock = 512;
+inline constexpr int kThreadsOfPart = 256;
 inline constexpr std::int64_t kBytesOfStretch = 2048;
 /// What a cluster holds at most: 16 blocks of 512 threads with 128 bytes each.
 inline constexpr std::int64_t kLongestHeldRow = std::int64_t{1} << 20;
@@ -70,12 +79,46 @@ inline RowTuning ShareWarps(int lanes, int vectors) {
   return {RowTuning::Method::kLanes, lanes, vectors, 1, false, false, BlockThreadsOfLanes(vectors) / lanes};
 }
 
+/// From the row's bytes alone, since the totals of parts are merged in an order of their own. A single row shall fill
+/// the device, and each part merges the totals of all of them: about 128 parts, more only where they would become long.
+constexpr StreamedParts PartsOfStreamedRow(std::int64_t row_bytes) {
+  constexpr std::int64_t kLongPart = 65536;
+  if (row_bytes <= kLongestHeldRow) {
+    return {row_bytes, 1};
+  }
+  std::int64_t bytes = 16384;
+  while (bytes * (bytes < kLongPart ? 128 : 1024) < row_bytes) {
+    bytes *= 2;
+  }
+  return {bytes, static_cast<int>((row_bytes + bytes - 1) / bytes)};
+}
+
+/// What a part leaves for its like takes at most this in the workspace of its request.
+inline constexpr std::size_t kStreamedTotalBytes = 16;
+
+/// The workspace of a request for `rows` rows, which are walked over if they are long.
+constexpr std::size_t StreamWorkspaceBytes(std::int64_t row_bytes, std::int64_t rows) {
+  const int parts = PartsOfStreamedRow(row_bytes).count;
+  const std::size_t totals = parts > 1 ? static_cast<std::size_t>(rows) * static_cast<std::size_t>(parts) : 0;
+  return (totals * kStreamedTotalBytes + 255) / 256 * 256;
+}
+
 /// For rows that are walked over, with results of any type. Short rows have a small block each: most threads of a large
-/// one would have nothing to do. `clusters`: whether blocks can share a row (compute capability 9.0 and above).
-inline RowTuning StreamRows(std::int64_t row_bytes, bool clusters) {
-  const std::int64_t warps = (row_bytes + kBytesOfStretch - 1) / kBytesOfStretch;
-  const auto threads = static_cast<int>(std::clamp<std::int64_t>(warps * 32, 32, kMostThreadsOfRowBlock));
-  return {RowTuning::Method::kStream, threads, 4, clusters && row_bytes > kLongestHeldRow ? 16 : 1, false};
+/// one would have nothing to do.
+inline RowTuning StreamRows(std::int64_t row_bytes, std::int64_t rows) {
+  constexpr std::int64_t kManyParts = 2048;  // for all multiprocessors, several times
+  StreamedParts parts = PartsOfStreamedRow(row_bytes);
+  while (parts.count > 1 && parts.together < 4 && rows * parts.count >= 2 * kManyParts * parts.together) {
+    parts.together *= 2;
+  }
+  const std::int64_t warps = (parts.bytes + kBytesOfStretch - 1) / kBytesOfStretch;
+  const int most = parts.count > 1 ? kThreadsOfPart : kMostThreadsOfRowBlock;
+  RowTuning tuning;
+  tuning.method = RowTuning::Method::kStream;
+  tuning.threads = static_cast<int>(std::clamp<std::int64_t>(warps * 32, 32, most));
+  tuning.vectors = 4;
+  tuning.parts = parts;
+  return tuning;
 }
 
 /// Blocks of `threads` threads (a power of two, where a row needs several) that hold `vectors` vectors each; of a
@@ -212,7 +255,7 @@ inline RowTuning TuneRows(RowWork work, std::int64_t row_bytes, std::int64_t row
     }
   }
   if (row_bytes > device.LongestHeldRowBytes()) {
-    return StreamRows(row_bytes, device.clusters);
+    return StreamRows(row_bytes, rows);
   }
   if (!plain) {
     return TuneShiftedRows(work, row_bytes, rows, element_bytes, device.clusters);

@@ -7,6 +7,7 @@
 #include <cuda_fp16.h>
 
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 
 #include "kernels/core/dtype.h"
@@ -108,6 +109,24 @@ __device__ __forceinline__ void StoreNarrowed(const Acc (&from)[kLength], T* to)
     }
     *reinterpret_cast<Vector<T, kPiece>*>(to + i) = piece;
   }
+}
+
+/// A plain value as another block, or an earlier launch, wrote it: past the first-level cache, which need not know of
+/// it. Requires: whole words, on a boundary of its size or of 16 bytes.
+template <typename Value>
+__device__ __forceinline__ Value ReadWritten(const Value* from) {
+  constexpr std::size_t kBytes = sizeof(Value);
+  static_assert(std::is_trivially_copyable_v<Value> && kBytes % 4 == 0);
+  using Word = std::conditional_t<kBytes % 16 == 0, uint4, std::conditional_t<kBytes % 8 == 0, uint2, unsigned>>;
+  constexpr int kWords = static_cast<int>(kBytes / sizeof(Word));
+  Word words[kWords];
+#pragma unroll
+  for (int i = 0; i < kWords; ++i) {
+    words[i] = __ldcg(reinterpret_cast<const Word*>(from) + i);
+  }
+  Value value;
+  memcpy(&value, words, kBytes);
+  return value;
 }
 
 /// One element of a type known at run time only.

@@ -1,6 +1,7 @@
 #include "kernels/testing/norm_cases.h"
 
 #include <algorithm>
+#include <utility>
 #include <variant>
 
 #include "kernels/testing/generators.h"
@@ -107,6 +108,28 @@ void AddValues(CaseList& list) {
   list.Add("huge_BF16", FromDoubles(DataType::kBf16, {3, 2500}, values));
 }
 
+/// Rows that several blocks walk over, each a part: both sides of where parts end, and parts unlike each other.
+void AddLongRows(CaseList& list) {
+  const auto with_weight = [&](const std::string& name, DataType dtype, const Shape& shape, AttributeList attributes) {
+    list.Add(name, NormalTensor(dtype, shape),
+             MakeTensor(dtype, {shape[shape.rank() - 1]}, Values::kUniform, kSeed + 4), std::move(attributes));
+  };
+  with_weight("long_FP32", DataType::kFp32, {2, 524288}, {});
+  with_weight("long_BF16", DataType::kBf16, {2, 532488}, {});
+  with_weight("long_FP16_odd", DataType::kFp16, {3, 532481}, {});
+  with_weight("long_FP64", DataType::kFp64, {1, 139264}, {});
+  with_weight("long_FP32_to_BF16", DataType::kFp32, {2, 270336}, {{"output_type", std::string("BF16")}});
+  list.Add("long_large_mean", MakeTensor(DataType::kFp32, {1, 300000}, Values::kLargeMean, kSeed + 5));
+  // What one part has of the row leaves f32, or is far from what the others have.
+  const std::pair<const char*, double> kUnlike[] = {{"most", 3e38}, {"huge", 3e20}, {"large", 1e4}, {"tiny", 1e-30}};
+  for (const auto& [name, value] : kUnlike) {
+    std::vector<double> values = ToDoubles(NormalTensor(DataType::kFp32, {1, 300000}));
+    std::fill(values.begin() + 8192, values.begin() + 12288, value);
+    list.Add(std::string("long_with_a_part_that_is_") + name, FromDoubles(DataType::kFp32, {1, 300000}, values), {},
+             {{"epsilon", 0.0}});
+  }
+}
+
 void AddEpsilons(CaseList& list) {
   list.Add("epsilon_large", NormalTensor(DataType::kFp32, {3, 64}), {}, {{"epsilon", 2.5}});
   list.Add("epsilon_integer", NormalTensor(DataType::kFp32, {3, 64}), {}, {{"epsilon", std::int64_t{1}}});
@@ -133,6 +156,7 @@ std::vector<OperatorCase> NormCases(ArrangeInputs arrange) {
   AddShapes(list);
   AddOutputTypes(list);
   AddValues(list);
+  AddLongRows(list);
   AddEpsilons(list);
   AddBenchmarks(list);
   return std::move(list.cases);

@@ -125,34 +125,45 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kPlain), kFew ? 1 : Shape:
 }
 
 /// The sums as StreamRmsNorm reads them. Where residual is asked for, they are written there when they are first made
-/// and read there afterwards, since a caller may have placed residual where b lies.
-template <typename T>
+/// and read there afterwards (`written`), since a caller may have placed residual where b lies.
+template <typename T, bool kPlainRows>
 struct StreamedSums {
   using Element = T;
+  static constexpr bool kPlain = kPlainRows;
   RowSource<T> a;
   RowSource<T> b;
   T* residual;
-  StreamSpace<T, 2> space;
-  bool written = false;
+  StreamSpace<T, kPlain, 2> space;
+  bool written;
 
-  __device__ __forceinline__ StreamVectors<T> First(const BlockGroup& group, std::int64_t first, int count) const {
-    const StreamVectors<T> held = Again(group, first, count);
+  __device__ __forceinline__ StreamVectors<T, kPlain> First(const BlockGroup& group, const RowPart& part,
+                                                            std::int64_t first, int count) const {
+    const auto held = Again(group, part, first, count);
     if (residual != nullptr && !written) {
-      using Acc = AccumulatorOf<T>;
-      StoreStretch<Acc>(group, held, first, count, residual, [](std::int64_t, Acc(&)[kElementsOfGranule<T>]) {});
+      StreamVectors<T, kPlain>::Store(group, residual + first, count, space.Out(),
+                                      [&](int v, int) { return held.vectors[v]; });
     }
     return held;
   }
-  __device__ __forceinline__ void Passed() { written = residual != nullptr; }
-  __device__ __forceinline__ StreamVectors<T> Again(const BlockGroup& group, std::int64_t first, int count) const {
-    if (written) {
-      return LoadStretch<FillZero>(group, RowSource<T>{residual, a.count, a.has_before, a.has_after}, first, count,
-                                   space.In(0));
+  __device__ __forceinline__ void Passed(bool passed) { written = passed && residual != nullptr; }
+  __device__ __forceinline__ void Fetch(const BlockGroup& group, const RowPart& part) const {
+    FetchPart(group, written ? residual : a.data, part);
+    if (!written) {
+      FetchPart(group, b.data, part);
     }
-    StreamVectors<T> held = LoadStretch<FillZero>(group, a, first, count, space.In(0));
-    const StreamVectors<T> other = LoadStretch<FillZero>(group, b, first, count, space.In(1));
+  }
+  __device__ __forceinline__ StreamVectors<T, kPlain> Again(const BlockGroup& group, const RowPart& part,
+                                                            std::int64_t first, int count) const {
+    const auto load = [&](const RowSource<T>& row, int input) {
+      return LoadStretch<FillZero, kPlain>(group, row, part.width, first, count, space.In(input));
+    };
+    if (written) {
+      return load(RowSource<T>{residual, a.count, a.has_before, a.has_after}, 0);
+    }
+    auto held = load(a, 0);
+    const auto other = load(b, 1);
 #pragma unroll
-    for (int v = 0; v < StreamVectors<T>::kVectors; ++v) {
+    for (int v = 0; v < StreamVectors<T, kPlain>::kVectors; ++v) {
       held.vectors[v] = SumOf<T>(held.vectors[v], other.vectors[v]);
     }
     return held;
@@ -160,22 +171,22 @@ struct StreamedSums {
 };
 
 /// Rows of any width, and results of any type: a and b, or the sums, are read twice.
-template <typename T, typename Out>
-__global__ void __launch_bounds__(RowGrid<BlockGroup>::kBlockThreads)
-    AddRmsNormStreamKernel(const __grid_constant__ AddRmsNormArguments arguments) {
+template <typename T, typename Out, bool kPlain, StreamPass kOnly>
+__global__ void __launch_bounds__(kMostThreadsOfStream<kPlain>, kStreamsAtATime<kPlain>)
+    AddRmsNormStreamKernel(const __grid_constant__ AddRmsNormArguments arguments, StreamPass asked) {
   AwaitEarlierWork(arguments);
+  const StreamPass pass = PassOf<kOnly>(asked);
   using Acc = AccumulatorOf<T, Out>;
-  using Grid = RowGrid<BlockGroup>;
-  const int blocks = arguments.tuning.cluster_blocks;
-  BlockGroup group(blocks);
-  const StreamSpace<T, 2> space;
-  for (std::int64_t index = Grid::FirstRow(blocks); index < arguments.total_rows; index += Grid::RowsOfGrid(blocks)) {
+  const StreamedParts& parts = arguments.tuning.parts;
+  BlockGroup group(1);
+  const StreamSpace<T, kPlain, 2> space;
+  ForEachRange<T>(pass, parts, arguments.total_rows, arguments.width, [&](std::int64_t index, const RowPart& range) {
     const auto row = AddRmsNormRowAt<T, Out>(arguments, index);
-    StreamedSums<T> source{row.a, row.b, row.residual, space};
-    if (!StreamRmsNorm<Acc>(group, source, row.y, row.weight, row.weight_word, arguments)) {
-      StreamRmsNorm<double>(group, source, row.y, row.weight, row.weight_word, arguments);
-    }
-  }
+    StreamedSums<T, kPlain> source{row.a, row.b, row.residual, space,
+                                   pass == StreamPass::kResults && row.residual != nullptr};
+    StreamRmsNorm<Acc>(group, source, row, range, pass, parts, PartTotals<double>(arguments.table, index, parts),
+                       arguments.epsilon, space.Out());
+  });
 }
 
 template <typename T, bool kFew>
@@ -183,8 +194,8 @@ struct AddRmsNormKernels {
   static constexpr int kInputs = 2;
   template <typename Shape, bool kPlain>
   static constexpr auto kHeld = &AddRmsNormResidentKernel<T, Shape, kPlain, kFew && kPlain && Shape::kVectors <= 4>;
-  template <typename Out>
-  static constexpr auto kStreamed = &AddRmsNormStreamKernel<T, Out>;
+  template <typename Out, bool kPlain, StreamPass kOnly>
+  static constexpr auto kStreamed = &AddRmsNormStreamKernel<T, Out, kPlain, kOnly>;
 };
 
 /// Launches rows of type T with results of any type.

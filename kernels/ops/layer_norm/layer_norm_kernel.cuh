@@ -1,5 +1,5 @@
-// layer_norm on the device: one kernel for rows that registers hold, one for longer rows and for results of another
-// type than x, and the launch of either.
+// layer_norm on the device: the kernel for rows that registers hold, and the launch of this one and of that for all
+// others (layer_norm_stream.cuh).
 #ifndef KERNELWIRE_KERNELS_OPS_LAYER_NORM_LAYER_NORM_KERNEL_CUH_
 #define KERNELWIRE_KERNELS_OPS_LAYER_NORM_LAYER_NORM_KERNEL_CUH_
 
@@ -7,83 +7,13 @@
 #include <type_traits>
 
 #include "kernels/core/launch.h"
-#include "kernels/ops/layer_norm/layer_norm.h"
 #include "kernels/ops/layer_norm/layer_norm_moments.cuh"
+#include "kernels/ops/layer_norm/layer_norm_row.cuh"
+#include "kernels/ops/layer_norm/layer_norm_stream.cuh"
 #include "kernels/primitives/row_launch.cuh"
 #include "kernels/primitives/row_parameter.cuh"
-#include "kernels/primitives/row_stream.cuh"
-#include "kernels/primitives/segment_table.cuh"
 
 namespace kernelwire {
-
-struct LayerNormArguments {
-  SegmentTable table;
-  std::int64_t total_rows;
-  std::int64_t width;
-  NormEpsilon epsilon;
-  RowTuning tuning;
-};
-
-/// Where one row of one request lies, and what scales and shifts it. Outputs that nobody asked for are null.
-template <typename T, typename Out>
-struct LayerNormRow {
-  using Statistic = std::conditional_t<std::is_same_v<T, double>, double, float>;
-  RowSource<T> x;
-  Out* y;
-  Statistic* mean;
-  Statistic* inv_std_dev;
-  const void* weight;
-  std::int64_t weight_word;
-  const void* bias;
-  std::int64_t bias_word;
-};
-
-template <typename T, typename Out>
-__device__ __forceinline__ LayerNormRow<T, Out> LayerNormRowAt(const LayerNormArguments& arguments, std::int64_t row) {
-  return arguments.table.PickOf(row, [&](const Segment& segment) -> LayerNormRow<T, Out> {
-    using Statistic = typename LayerNormRow<T, Out>::Statistic;
-    const std::int64_t index = row - segment.first_row;
-    const auto output = [&](int output_index, std::int64_t offset, auto* null) {
-      using Element = std::remove_pointer_t<decltype(null)>;
-      auto* const data = static_cast<Element*>(segment.outputs[output_index]);
-      return data == nullptr ? data : data + offset;
-    };
-    return {
-        RowSourceAt<T>(segment.inputs[kLayerNormX], index, segment.rows, segment.extents[kRowStrideX], arguments.width),
-        output(kLayerNormY, index * segment.extents[kRowStrideY], static_cast<Out*>(nullptr)),
-        output(kLayerNormMean, index, static_cast<Statistic*>(nullptr)),
-        output(kLayerNormInvStdDev, index, static_cast<Statistic*>(nullptr)),
-        segment.inputs[kLayerNormWeightInput],
-        segment.extents[kRowWeight],
-        segment.inputs[kLayerNormBiasInput],
-        segment.extents[kRowBias]};
-  });
-}
-
-/// y of one vector, in place: ((x - mean) * inv_std_dev) * weight + bias.
-template <int kLength, typename Acc>
-__device__ __forceinline__ void Normalise(const Moments<Acc>& moments, Acc inv_std_dev, const Acc (&weights)[kLength],
-                                          const Acc (&biases)[kLength], Acc (&values)[kLength]) {
-#pragma unroll
-  for (int j = 0; j < kLength; ++j) {
-    const Acc scaled = fma(values[j] - moments.first_mean, inv_std_dev, -(moments.correction * inv_std_dev));
-    values[j] = fma(scaled, weights[j], biases[j]);
-  }
-}
-
-template <typename Acc, typename Row, typename Group>
-__device__ __forceinline__ void StoreStatistics(const Group& group, const Row& row, const Moments<Acc>& moments,
-                                                Acc inv_std_dev) {
-  using Statistic = typename Row::Statistic;
-  if (group.rank() == 0) {
-    if (row.mean != nullptr) {
-      *row.mean = static_cast<Statistic>(moments.Mean());
-    }
-    if (row.inv_std_dev != nullptr) {
-      *row.inv_std_dev = static_cast<Statistic>(inv_std_dev);
-    }
-  }
-}
 
 /// From moments to outputs of a held row. `kAtOnce`: how many vectors of each parameter are asked for at a time, 0 if
 /// all have been asked for already.
@@ -224,84 +154,13 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kPlain), kFew ? 1 : Shape:
   ForEachRow<kAhead>(group, blocks, arguments.total_rows, row_at, Loads(space.In(0)), finish);
 }
 
-/// The moments of a row of any width, a stretch at a time.
-template <typename Acc, typename T>
-__device__ Moments<Acc> StreamMoments(BlockGroup& group, const RowSource<T>& x, std::int64_t width, Granule* place) {
-  RowBeginning<T, false> beginning;
-  beginning.Load(x.data, width);
-  Acc first_mean = beginning.template Mean<Acc>();
-#pragma unroll 1
-  for (bool again = false;; again = true) {
-    Deviations<double> part{0.0, 0.0};
-    ForEachStretch<T>(group, width, [&](std::int64_t first, int count) {
-      const auto held = LoadStretch<FillZero>(group, x, first, count, place);
-      const Deviations<Acc> of_stretch = DeviationsOf(group, held, count, first_mean).of_stretch[0];
-      part = {part.sum + static_cast<double>(of_stretch.sum), part.squares + static_cast<double>(of_stretch.squares)};
-    });
-    const Moments<Acc> moments(first_mean, TotalOf(group, RowParts<Deviations<double>, 1>{{part}}),
-                               static_cast<double>(width), kMostOff<T>);
-    if (again || moments.is_close) {  // alike in the whole group
-      return moments;
-    }
-    first_mean = moments.Mean();
-  }
-}
-
-/// A row of any width, a stretch at a time; sums of stretches run in f64. Returns false, and writes nothing, when the
-/// moments leave f32.
-template <typename Acc, typename T, typename Out>
-__device__ bool StreamLayerNorm(BlockGroup& group, const LayerNormRow<T, Out>& row, std::int64_t width,
-                                const NormEpsilon& epsilon, Granule* place) {
-  const Moments<Acc> moments = StreamMoments<Acc>(group, row.x, width, place);
-  if (moments.LeaveF32(epsilon)) {
-    return false;
-  }
-  const Acc inv_std_dev = moments.InvStdDev(epsilon);
-  StoreStatistics(group, row, moments, inv_std_dev);
-  if (row.y == nullptr) {
-    return true;
-  }
-  const StreamedParameter<T, Acc> weight(row.weight_word, row.weight, Acc{1});
-  const StreamedParameter<T, Acc> bias(row.bias_word, row.bias, Acc{0});
-  const auto compute = [&](std::int64_t at, Acc(&values)[kElementsOfGranule<T>]) {
-    Acc weights[kElementsOfGranule<T>];
-    Acc biases[kElementsOfGranule<T>];
-    weight.Values(at, width, weights);
-    bias.Values(at, width, biases);
-    Normalise(moments, inv_std_dev, weights, biases, values);
-  };
-  ForEachStretchBackwards<T>(group, width, [&](std::int64_t first, int count) {
-    StoreStretch<Acc>(group, LoadStretch<FillZero>(group, row.x, first, count, place), first, count, row.y, compute);
-  });
-  return true;
-}
-
-/// Rows of any width, and results of any type: x is read twice or, where its first elements tell little of it, three
-/// times. A row of no elements has statistics, which are NaN.
-template <typename T, typename Out>
-__global__ void __launch_bounds__(RowGrid<BlockGroup>::kBlockThreads)
-    LayerNormStreamKernel(const __grid_constant__ LayerNormArguments arguments) {
-  AwaitEarlierWork(arguments);
-  using Acc = AccumulatorOf<T, Out>;
-  using Grid = RowGrid<BlockGroup>;
-  const int blocks = arguments.tuning.cluster_blocks;
-  BlockGroup group(blocks);
-  Granule* const place = StreamSpace<T, 1>().In(0);
-  for (std::int64_t index = Grid::FirstRow(blocks); index < arguments.total_rows; index += Grid::RowsOfGrid(blocks)) {
-    const auto row = LayerNormRowAt<T, Out>(arguments, index);
-    if (!StreamLayerNorm<Acc>(group, row, arguments.width, arguments.epsilon, place)) {
-      StreamLayerNorm<double>(group, row, arguments.width, arguments.epsilon, place);
-    }
-  }
-}
-
 template <typename T, bool kFew>
 struct LayerNormKernels {
   static constexpr int kInputs = 1;
   template <typename Shape, bool kPlain>
   static constexpr auto kHeld = &LayerNormResidentKernel<T, Shape, kPlain, kFew && kPlain && Shape::kVectors <= 4>;
-  template <typename Out>
-  static constexpr auto kStreamed = &LayerNormStreamKernel<T, Out>;
+  template <typename Out, bool kPlain, StreamPass kOnly>
+  static constexpr auto kStreamed = &LayerNormStreamKernel<T, Out, kPlain, kOnly>;
 };
 
 /// Launches rows of type T with results of any type.

@@ -34,6 +34,8 @@ __device__ __forceinline__ Deviations<Acc> TotalOf(Group& group, const RowParts<
   });
 }
 
+struct MeanAndVariance;
+
 /// The mean in two parts, of which the second is the rounding of the first, and the variance.
 template <typename Acc>
 struct Moments {
@@ -54,6 +56,8 @@ struct Moments {
     correction = (first - (first_mean - moved)) + (off - moved);  // Knuth's sum of two
   }
 
+  __device__ __forceinline__ explicit Moments(const MeanAndVariance& moments);
+
   __device__ __forceinline__ Acc Mean() const { return first_mean + correction; }
   __device__ __forceinline__ Acc InvStdDev(const NormEpsilon& epsilon) const {
     return InverseRoot(variance + epsilon.As<Acc>());
@@ -62,6 +66,25 @@ struct Moments {
     return std::is_same_v<Acc, float> && MomentsLeaveF32(Mean(), variance, epsilon.As<Acc>());
   }
 };
+
+/// The same in f64, of a row or a part of one.
+struct MeanAndVariance {
+  double mean;
+  double variance;
+
+  template <typename Acc>
+  static __device__ __forceinline__ MeanAndVariance Of(const Moments<Acc>& moments) {
+    return {static_cast<double>(moments.first_mean) + static_cast<double>(moments.correction),
+            static_cast<double>(moments.variance)};
+  }
+};
+
+template <typename Acc>
+__device__ __forceinline__ Moments<Acc>::Moments(const MeanAndVariance& moments)
+    : first_mean(static_cast<Acc>(moments.mean)),
+      correction(static_cast<Acc>(moments.mean - static_cast<double>(first_mean))),
+      variance(static_cast<Acc>(moments.variance)),
+      is_close(true) {}
 
 /// Lanes whose first vectors are the beginning of a row of T, and by how much of the deviation its mean may be off
 /// (squared). Where 16 bits are left in the end, little is enough; FP32 would lose a bit or two.

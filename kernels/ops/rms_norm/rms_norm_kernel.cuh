@@ -189,74 +189,165 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kPlain), Shape::ResidentBl
       });
 }
 
-/// A row of any width, a stretch at a time; sums of stretches run in f64. `source` has `First(group, first, count)` and
-/// `Again(...)`: the stretch in the pass that sums, and in the pass that writes y; `Passed` comes between. Returns
-/// false, and writes nothing, when the squares leave f32.
-template <typename Acc, typename Out, typename Source>
-__device__ bool StreamRmsNorm(BlockGroup& group, Source& source, Out* y, const void* weight_data,
-                              std::int64_t weight_word, const RmsNormArguments& arguments) {
+/// This thread's part of the sum of squares of a part of a row, in f64. Out of line: it serves rare rows.
+template <typename Source>
+__device__ __noinline__ double SquaresInF64(const BlockGroup group, const Source source, const RowPart part) {
+  double partial = 0.0;
+  ForEachStretch<typename Source::Element>(group, part, [&](std::int64_t first, int count) {
+    partial += SumOfSquares<double>(source.Again(group, part, first, count)).of_stretch[0];
+  });
+  return partial;
+}
+
+/// The sum of squares of a part of a row, a stretch at a time; sums of stretches run in f64. `source` has `First(group,
+/// part, first, count)`, the stretch as it is read first, `Again(...)`, `Passed`, which says which of them is next, and
+/// `Fetch`. Squares that leave f32 are summed again in f64.
+template <typename Acc, typename Source>
+__device__ double SumOfSquaresOf(BlockGroup& group, Source& source, const RowPart& part, const NormEpsilon& epsilon) {
   using T = typename Source::Element;
   double partial = 0.0;
-  ForEachStretch<T>(group, arguments.width, [&](std::int64_t first, int count) {
-    partial += static_cast<double>(SumOfSquares<Acc>(source.First(group, first, count)).of_stretch[0]);
+  source.Passed(false);
+  ForEachStretch<T>(group, part, [&](std::int64_t first, int count) {
+    partial += static_cast<double>(SumOfSquares<Acc>(source.First(group, part, first, count)).of_stretch[0]);
   });
-  source.Passed();
-  const double mean_square = RowSum(group, RowParts<double, 1>{{partial}}) / static_cast<double>(arguments.width);
-  if (std::is_same_v<Acc, float> && MeanSquareLeavesF32(mean_square, arguments.epsilon.f64)) {
-    return false;
+  source.Passed(true);
+  const Acc sum = RowSum(group, RowParts<Acc, 1>{{static_cast<Acc>(partial)}});
+  if (!std::is_same_v<Acc, float> ||
+      !MeanSquareLeavesF32(sum / static_cast<Acc>(part.end - part.first), epsilon.As<Acc>())) {
+    return static_cast<double>(sum);
   }
-  if (y == nullptr) {
-    return true;
-  }
-  const auto factor = static_cast<Acc>(InverseRoot(mean_square + arguments.epsilon.f64));
-  const StreamedParameter<T, Acc> weight(weight_word, weight_data, Acc{1});
-  ForEachStretchBackwards<T>(group, arguments.width, [&](std::int64_t first, int count) {
-    const auto compute = [&](std::int64_t at, Acc(&values)[StreamVectors<T>::kLength]) {
-      Acc weights[StreamVectors<T>::kLength];
-      weight.Values(at, arguments.width, weights);
+  return RowSum(group, RowParts<double, 1>{{SquaresInF64(group, source, part)}});
+}
+
+/// y of a part of a plain row, with a weight of its type.
+template <typename Acc, typename Source, typename T>
+__device__ __forceinline__ void StoreScaledPlainPart(const BlockGroup& group, const Source& source, const RowPart& part,
+                                                     Acc factor, T* y, const void* weight_data,
+                                                     std::int64_t weight_word) {
+  using Held = StreamVectors<T, true>;
+  ForEachStretchBackwards<T>(group, part, [&](std::int64_t first, int count) {
+    StretchParameter<T, Acc> weight(weight_word, static_cast<const T*>(weight_data) + first, Acc{1});
+    weight.Prefetch(group, count);
+    const Held held = source.Again(group, part, first, count);
+    Held::Store(group, y + first, count, nullptr, [&](int v, int) {
+      Acc weights[Held::kLength];
+      Acc values[Held::kLength];
+      weight.FetchedValues(v, weights);
+      Unpack<T>(held.vectors[v], values);
 #pragma unroll
-      for (int j = 0; j < StreamVectors<T>::kLength; ++j) {
+      for (int j = 0; j < Held::kLength; ++j) {
         values[j] = values[j] * factor * weights[j];
       }
-    };
-    StoreStretch<Acc>(group, source.Again(group, first, count), first, count, y, compute);
+      return Pack<T>(values);
+    });
   });
-  return true;
+}
+
+/// y of a part of a row, a stretch at a time.
+template <typename Acc, typename Source, typename Out>
+__device__ __forceinline__ void StoreScaledPart(const BlockGroup& group, const Source& source, const RowPart& part,
+                                                Acc factor, Out* y, const void* weight_data, std::int64_t weight_word,
+                                                Granule* out) {
+  using T = typename Source::Element;
+  constexpr int kLength = kElementsOfGranule<T>;
+  if constexpr (Source::kPlain && std::is_same_v<Acc, AccumulatorOf<T>>) {
+    if (StretchParameter<T, Acc>(weight_word, weight_data, Acc{1}).IsOfSameType()) {
+      StoreScaledPlainPart(group, source, part, factor, y, weight_data, weight_word);
+      return;
+    }
+  }
+  const StreamedParameter<T, Acc, Source::kPlain> weight(weight_word, weight_data, Acc{1});
+  const auto compute = [&](std::int64_t at, Acc(&values)[kLength]) {
+    Acc weights[kLength];
+    weight.Values(at, part.width, weights);
+#pragma unroll
+    for (int j = 0; j < kLength; ++j) {
+      values[j] = values[j] * factor * weights[j];
+    }
+  };
+  ForEachStretchBackwards<T>(group, part, [&](std::int64_t first, int count) {
+    StoreStretch<Acc>(group, source.Again(group, part, first, count), first, count, y, out, compute);
+  });
+}
+
+/// The same in f64, out of line.
+template <typename Source, typename Out>
+__device__ __noinline__ void StoreScaledPartInF64(const BlockGroup group, const Source source, const RowPart part,
+                                                  double mean_square, double epsilon, Out* y, const void* weight_data,
+                                                  std::int64_t weight_word, Granule* out) {
+  StoreScaledPart(group, source, part, InverseRoot(mean_square + epsilon), y, weight_data, weight_word, out);
+}
+
+/// What is to be done with a range of parts of a row in this pass. `row` has y and a weight.
+template <typename Acc, typename Source, typename Row>
+__device__ __forceinline__ void StreamRmsNorm(BlockGroup& group, Source& source, const Row& row, const RowPart& range,
+                                              StreamPass pass, const StreamedParts& parts,
+                                              const PartTotals<double>& totals, const NormEpsilon& epsilon,
+                                              Granule* out) {
+  if (pass == StreamPass::kTotals) {
+    ForEachPart<typename Source::Element>(parts, range, [&](const RowPart& part) {
+      totals.Leave(part, SumOfSquaresOf<Acc>(group, source, part, epsilon));
+    });
+    return;
+  }
+  double sum = 0.0;
+  if (pass == StreamPass::kResults) {
+    source.Fetch(group, range);
+    sum = totals.Merge(group, 0.0, [](double a, double b) { return a + b; });
+  } else {
+    sum = SumOfSquaresOf<Acc>(group, source, range, epsilon);
+  }
+  if (row.y == nullptr) {
+    return;
+  }
+  const double mean_square = sum * ReciprocalOfCount(range.width);
+  const auto in_acc = static_cast<Acc>(mean_square);
+  if (std::is_same_v<Acc, float> && MeanSquareLeavesF32(in_acc, epsilon.As<Acc>())) {
+    StoreScaledPartInF64(group, source, range, mean_square, epsilon.f64, row.y, row.weight, row.weight_word, out);
+  } else {
+    StoreScaledPart(group, source, range, InverseRoot(in_acc + epsilon.As<Acc>()), row.y, row.weight, row.weight_word,
+                    out);
+  }
 }
 
 /// x as StreamRmsNorm reads it.
-template <typename T>
+template <typename T, bool kPlainRows>
 struct StreamedRow {
   using Element = T;
+  static constexpr bool kPlain = kPlainRows;
   RowSource<T> x;
   Granule* place;
 
-  __device__ __forceinline__ StreamVectors<T> First(const BlockGroup& group, std::int64_t first, int count) const {
-    return LoadStretch<FillZero>(group, x, first, count, place);
+  __device__ __forceinline__ StreamVectors<T, kPlain> First(const BlockGroup& group, const RowPart& part,
+                                                            std::int64_t first, int count) const {
+    return LoadStretch<FillZero, kPlain>(group, x, part.width, first, count, place);
   }
-  __device__ __forceinline__ void Passed() {}
-  __device__ __forceinline__ StreamVectors<T> Again(const BlockGroup& group, std::int64_t first, int count) const {
-    return First(group, first, count);
+  __device__ __forceinline__ void Passed(bool /*passed*/) {}
+  __device__ __forceinline__ void Fetch(const BlockGroup& group, const RowPart& part) const {
+    FetchPart(group, x.data, part);
+  }
+  __device__ __forceinline__ StreamVectors<T, kPlain> Again(const BlockGroup& group, const RowPart& part,
+                                                            std::int64_t first, int count) const {
+    return First(group, part, first, count);
   }
 };
 
 /// Rows of any width, and results of any type: x is read twice.
-template <typename T, typename Out>
-__global__ void __launch_bounds__(RowGrid<BlockGroup>::kBlockThreads)
-    RmsNormStreamKernel(const __grid_constant__ RmsNormArguments arguments) {
+template <typename T, typename Out, bool kPlain, StreamPass kOnly>
+__global__ void __launch_bounds__(kMostThreadsOfStream<kPlain>, kStreamsAtATime<kPlain>)
+    RmsNormStreamKernel(const __grid_constant__ RmsNormArguments arguments, StreamPass asked) {
   AwaitEarlierWork(arguments);
+  const StreamPass pass = PassOf<kOnly>(asked);
   using Acc = AccumulatorOf<T, Out>;
-  using Grid = RowGrid<BlockGroup>;
-  const int blocks = arguments.tuning.cluster_blocks;
-  BlockGroup group(blocks);
-  const StreamSpace<T, 1> space;
-  for (std::int64_t index = Grid::FirstRow(blocks); index < arguments.total_rows; index += Grid::RowsOfGrid(blocks)) {
+  const StreamedParts& parts = arguments.tuning.parts;
+  BlockGroup group(1);
+  const StreamSpace<T, kPlain, 1> space;
+  ForEachRange<T>(pass, parts, arguments.total_rows, arguments.width, [&](std::int64_t index, const RowPart& range) {
     const auto row = RmsNormRowAt<T, Out>(arguments, index);
-    StreamedRow<T> source{row.x, space.In(0)};
-    if (!StreamRmsNorm<Acc>(group, source, row.y, row.weight, row.weight_word, arguments)) {
-      StreamRmsNorm<double>(group, source, row.y, row.weight, row.weight_word, arguments);
-    }
-  }
+    StreamedRow<T, kPlain> source{row.x, space.In(0)};
+    StreamRmsNorm<Acc>(group, source, row, range, pass, parts, PartTotals<double>(arguments.table, index, parts),
+                       arguments.epsilon, space.Out());
+  });
 }
 
 template <typename T>
@@ -264,8 +355,8 @@ struct RmsNormKernels {
   static constexpr int kInputs = 1;
   template <typename Shape, bool kPlain>
   static constexpr auto kHeld = &RmsNormResidentKernel<T, Shape, kPlain>;
-  template <typename Out>
-  static constexpr auto kStreamed = &RmsNormStreamKernel<T, Out>;
+  template <typename Out, bool kPlain, StreamPass kOnly>
+  static constexpr auto kStreamed = &RmsNormStreamKernel<T, Out, kPlain, kOnly>;
 };
 
 /// Launches rows of type T with results of any type.

@@ -149,6 +149,20 @@ void AddSoftmaxValues(std::vector<OperatorCase>& cases) {
   cases.push_back(MakeCase("million_wide", MakeTensor(DataType::kFp32, {1, 1048577}, Values::kUniform, kSoftmaxSeed)));
 }
 
+/// Rows that several blocks walk over, each a part.
+void AddLongRows(std::vector<OperatorCase>& cases) {
+  cases.push_back(MakeCase("long_BF16", Normal(DataType::kBf16, {2, 532488})));
+  cases.push_back(MakeCase("long_FP16_odd", Normal(DataType::kFp16, {3, 532481})));
+  cases.push_back(MakeCase("long_FP64", Normal(DataType::kFp64, {1, 139264})));
+  cases.push_back(
+      MakeCase("long_FP32_to_BF16", Normal(DataType::kFp32, {2, 270336}), {{"output_type", std::string("BF16")}}));
+  for (const char* const algorithm : {"safe", "online"}) {
+    cases.push_back(MakeCase(std::string("long_troubled_") + algorithm,
+                             FromDoubles(DataType::kFp32, {9, 270000}, TroubledValues(270000)),
+                             {{"algorithm", std::string(algorithm)}}));
+  }
+}
+
 void AddBenchmarks(std::vector<OperatorCase>& cases) {
   for (const DataType dtype : {DataType::kFp16, DataType::kBf16, DataType::kFp32}) {
     for (const std::int64_t width : {512, 4096}) {
@@ -226,6 +240,7 @@ std::vector<OperatorCase> SoftmaxFamilyCases() {
   AddOutputTypes(cases);
   AddTroubledRows(cases);
   AddSoftmaxValues(cases);
+  AddLongRows(cases);
   AddBenchmarks(cases);
   return cases;
 }

@@ -173,39 +173,41 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kPlain), Shape::ResidentBl
       });
 }
 
-/// One pass: each thread keeps a running maximum and sum, and the threads' are merged.
-template <typename Out, typename Acc, typename T>
-__device__ RunningSoftmax<Acc> OnlineStatistics(BlockGroup& group, const RowSource<T>& x, std::int64_t width,
+/// The statistics of a part of a row in one pass: each thread keeps a running maximum and sum, and the threads' are
+/// merged.
+template <typename Out, typename Acc, bool kPlain, typename T>
+__device__ RunningSoftmax<Acc> OnlineStatistics(BlockGroup& group, const RowSource<T>& x, const RowPart& part,
                                                 Granule* place) {
+  using Held = StreamVectors<T, kPlain>;
   using Statistics = RunningSoftmax<Acc>;
   Statistics running = Statistics::Empty();
-  ForEachStretch<T>(group, width, [&](std::int64_t first, int count) {
-    const auto held = LoadStretch<FillMinusInfinity>(group, x, first, count, place);
-#pragma unroll
-    for (const Granule& vector : held.vectors) {
-      Acc values[kElementsOfGranule<T>];
-      Unpack<T>(vector, values);
-      AddElements<Out>(values, running);
-    }
+  ForEachStretch<T>(group, part, [&](std::int64_t first, int count) {
+    const auto held = LoadStretch<FillMinusInfinity, kPlain>(group, x, part.width, first, count, place);
+    Acc values[Held::kHeld];
+    ForEachElement<Acc>(held, 0, [&](int i, Acc value) { values[i] = value; });
+    AddElements<Out>(values, running);
   });
-  return group.Reduce(RowParts<Statistics, 1>{{running}}, Statistics::Empty(),
-                      [](const Statistics& a, const Statistics& b) { return Merge<Out>(a, b); });
+  using Merged = RunningSoftmax<Acc, Acc>;
+  const Merged merged =
+      group.Reduce(RowParts<Merged, 1>{{{running.maximum, static_cast<Acc>(running.sum)}}}, Merged::Empty(),
+                   [](const Merged& a, const Merged& b) { return Merge<Out>(a, b); });
+  return {merged.maximum, static_cast<double>(merged.sum)};
 }
 
-/// Two passes: the maximum, then the sum.
-template <typename Out, typename Acc, typename T>
-__device__ RunningSoftmax<Acc> SafeStatistics(BlockGroup& group, const RowSource<T>& x, std::int64_t width,
+/// The same in two passes: the maximum, then the sum.
+template <typename Out, typename Acc, bool kPlain, typename T>
+__device__ RunningSoftmax<Acc> SafeStatistics(BlockGroup& group, const RowSource<T>& x, const RowPart& part,
                                               Granule* place) {
   Acc maximum = kMinusInfinity<Acc>;
-  ForEachStretch<T>(group, width, [&](std::int64_t first, int count) {
-    const auto held = LoadStretch<FillMinusInfinity>(group, x, first, count, place);
+  ForEachStretch<T>(group, part, [&](std::int64_t first, int count) {
+    const auto held = LoadStretch<FillMinusInfinity, kPlain>(group, x, part.width, first, count, place);
     maximum = fmax(maximum, MaximumOf<Acc>(held, 0));
   });
   maximum = group.Reduce(RowParts<Acc, 1>{{maximum}}, kMinusInfinity<Acc>, [](Acc a, Acc b) { return fmax(a, b); });
   double sum = 0.0;
-  ForEachStretch<T>(group, width, [&](std::int64_t first, int count) {
-    const auto held = LoadStretch<FillMinusInfinity>(group, x, first, count, place);
-    Exponentials<Out, Acc, StreamVectors<T>> exponentials;
+  ForEachStretch<T>(group, part, [&](std::int64_t first, int count) {
+    const auto held = LoadStretch<FillMinusInfinity, kPlain>(group, x, part.width, first, count, place);
+    Exponentials<Out, Acc, StreamVectors<T, kPlain>> exponentials;
     sum += static_cast<double>(exponentials.Compute(held, 0, maximum).sum);
   });
   return {maximum, group.Reduce(RowParts<double, 1>{{sum}}, 0.0, [](double a, double b) { return a + b; })};
@@ -213,30 +215,48 @@ __device__ RunningSoftmax<Acc> SafeStatistics(BlockGroup& group, const RowSource
 
 /// Rows of any width, a stretch at a time, and results of any type: read twice, or three times when the safe algorithm
 /// is asked for.
-template <typename T, bool kLog, typename Out>
-__global__ void __launch_bounds__(RowGrid<BlockGroup>::kBlockThreads)
-    SoftmaxStreamKernel(const __grid_constant__ SoftmaxArguments arguments) {
+template <typename T, bool kLog, typename Out, bool kPlain, StreamPass kOnly>
+__global__ void __launch_bounds__(kMostThreadsOfStream<kPlain>, kPlain ? 4 : 1)  // without parameters it needs no more
+    SoftmaxStreamKernel(const __grid_constant__ SoftmaxArguments arguments, StreamPass asked) {
   AwaitEarlierWork(arguments);
+  const StreamPass pass = PassOf<kOnly>(asked);
   using Acc = AccumulatorOf<T, Out>;
-  using Grid = RowGrid<BlockGroup>;
-  const int blocks = arguments.tuning.cluster_blocks;
-  BlockGroup group(blocks);
-  Granule* const place = StreamSpace<T, 1>().In(0);
-  for (std::int64_t index = Grid::FirstRow(blocks); index < arguments.pieces; index += Grid::RowsOfGrid(blocks)) {
+  using Statistics = RunningSoftmax<Acc>;
+  const StreamedParts& parts = arguments.tuning.parts;
+  BlockGroup group(1);
+  const StreamSpace<T, kPlain, 1> space;
+  ForEachRange<T>(pass, parts, arguments.pieces, arguments.width, [&](std::int64_t index, const RowPart& range) {
     const auto row = SoftmaxRowAt<T, Out>(arguments, index);
-    const SoftmaxResult<kLog, Out, Acc> result(arguments.algorithm == SoftmaxAlgorithm::kSafe
-                                                   ? SafeStatistics<Out, Acc>(group, row.x, arguments.width, place)
-                                                   : OnlineStatistics<Out, Acc>(group, row.x, arguments.width, place));
+    const auto statistics_of = [&](const RowPart& part) {
+      return arguments.algorithm == SoftmaxAlgorithm::kSafe
+                 ? SafeStatistics<Out, Acc, kPlain>(group, row.x, part, space.In(0))
+                 : OnlineStatistics<Out, Acc, kPlain>(group, row.x, part, space.In(0));
+    };
+    const PartTotals<Statistics> totals(arguments.table, index, parts);
+    if (pass == StreamPass::kTotals) {
+      ForEachPart<T>(parts, range, [&](const RowPart& part) { totals.Leave(part, statistics_of(part)); });
+      return;
+    }
+    if (pass == StreamPass::kResults) {
+      FetchPart(group, row.x.data, range);
+    }
+    const auto statistics =
+        pass == StreamPass::kResults
+            ? totals.Merge(group, Statistics::Empty(),
+                           [](const Statistics& a, const Statistics& b) { return Merge<Out>(a, b); })
+            : statistics_of(range);
+    const SoftmaxResult<kLog, Out, Acc> result(statistics);
     const auto compute = [&](std::int64_t, Acc(&values)[kElementsOfGranule<T>]) {
 #pragma unroll
       for (Acc& value : values) {
         value = result(value);
       }
     };
-    ForEachStretchBackwards<T>(group, arguments.width, [&](std::int64_t first, int count) {
-      StoreStretch<Acc>(group, LoadStretch<FillZero>(group, row.x, first, count, place), first, count, row.y, compute);
+    ForEachStretchBackwards<T>(group, range, [&](std::int64_t first, int count) {
+      const auto held = LoadStretch<FillZero, kPlain>(group, row.x, range.width, first, count, space.In(0));
+      StoreStretch<Acc>(group, held, first, count, row.y, space.Out(), compute);
     });
-  }
+  });
 }
 
 /// A block's share of interleaved rows: 32 neighbours, each worked on by one lane of each of 16 warps, so that a warp
@@ -313,8 +333,8 @@ struct SoftmaxKernels {
   static constexpr int kInputs = 1;
   template <typename Shape, bool kPlain>
   static constexpr auto kHeld = &SoftmaxResidentKernel<T, kLog, Shape, kPlain>;
-  template <typename Out>
-  static constexpr auto kStreamed = &SoftmaxStreamKernel<T, kLog, Out>;
+  template <typename Out, bool kPlain, StreamPass kOnly>
+  static constexpr auto kStreamed = &SoftmaxStreamKernel<T, kLog, Out, kPlain, kOnly>;
 };
 
 /// Launches rows of type T with results of any type.

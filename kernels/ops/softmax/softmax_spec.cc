@@ -13,6 +13,7 @@
 #include "kernels/primitives/known_answer.h"
 #include "kernels/primitives/row_operator.h"
 #include "kernels/primitives/row_plan.h"
+#include "kernels/primitives/row_tuning.h"
 
 namespace kernelwire {
 
@@ -125,6 +126,10 @@ absl::StatusOr<Plan> PlanSoftmax(const PlanRequest& request) {
                                              {RowTensor::kOutput, 0, "y", piece, kRowStrideY, contiguous}},
                                             plan));
   plan.work_bytes = BytesTouched(request, plan);
+  if (contiguous) {
+    plan.workspace_bytes =
+        StreamWorkspaceBytes(params.width * static_cast<std::int64_t>(SizeOf(params.x_type)), plan.rows);
+  }
   plan.key.Append(static_cast<std::uint64_t>(params.x_type));
   plan.key.Append(static_cast<std::uint64_t>(params.y_type));
   plan.key.Append(static_cast<std::uint64_t>(params.algorithm));

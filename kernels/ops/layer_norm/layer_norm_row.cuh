@@ -1,0 +1,87 @@
+// A row of layer_norm, and what becomes of it once its moments are known.
+#ifndef KERNELWIRE_KERNELS_OPS_LAYER_NORM_LAYER_NORM_ROW_CUH_
+#define KERNELWIRE_KERNELS_OPS_LAYER_NORM_LAYER_NORM_ROW_CUH_
+
+#include <cstdint>
+#include <type_traits>
+
+#include "kernels/ops/layer_norm/layer_norm.h"
+#include "kernels/ops/layer_norm/layer_norm_moments.cuh"
+#include "kernels/primitives/row_tuning.h"
+#include "kernels/primitives/row_vectors.cuh"
+#include "kernels/primitives/segment_table.cuh"
+
+namespace kernelwire {
+
+struct LayerNormArguments {
+  SegmentTable table;
+  std::int64_t total_rows;
+  std::int64_t width;
+  NormEpsilon epsilon;
+  RowTuning tuning;
+};
+
+/// Where one row of one request lies, and what scales and shifts it. Outputs that nobody asked for are null.
+template <typename T, typename Out>
+struct LayerNormRow {
+  using Statistic = std::conditional_t<std::is_same_v<T, double>, double, float>;
+  RowSource<T> x;
+  Out* y;
+  Statistic* mean;
+  Statistic* inv_std_dev;
+  const void* weight;
+  std::int64_t weight_word;
+  const void* bias;
+  std::int64_t bias_word;
+};
+
+template <typename T, typename Out>
+__device__ __forceinline__ LayerNormRow<T, Out> LayerNormRowAt(const LayerNormArguments& arguments, std::int64_t row) {
+  return arguments.table.PickOf(row, [&](const Segment& segment) -> LayerNormRow<T, Out> {
+    using Statistic = typename LayerNormRow<T, Out>::Statistic;
+    const std::int64_t index = row - segment.first_row;
+    const auto output = [&](int output_index, std::int64_t offset, auto* null) {
+      using Element = std::remove_pointer_t<decltype(null)>;
+      auto* const data = static_cast<Element*>(segment.outputs[output_index]);
+      return data == nullptr ? data : data + offset;
+    };
+    return {
+        RowSourceAt<T>(segment.inputs[kLayerNormX], index, segment.rows, segment.extents[kRowStrideX], arguments.width),
+        output(kLayerNormY, index * segment.extents[kRowStrideY], static_cast<Out*>(nullptr)),
+        output(kLayerNormMean, index, static_cast<Statistic*>(nullptr)),
+        output(kLayerNormInvStdDev, index, static_cast<Statistic*>(nullptr)),
+        segment.inputs[kLayerNormWeightInput],
+        segment.extents[kRowWeight],
+        segment.inputs[kLayerNormBiasInput],
+        segment.extents[kRowBias]};
+  });
+}
+
+/// y of one vector, in place: ((x - mean) * inv_std_dev) * weight + bias.
+template <int kLength, typename Acc>
+__device__ __forceinline__ void Normalise(const Moments<Acc>& moments, Acc inv_std_dev, const Acc (&weights)[kLength],
+                                          const Acc (&biases)[kLength], Acc (&values)[kLength]) {
+#pragma unroll
+  for (int j = 0; j < kLength; ++j) {
+    const Acc scaled = fma(values[j] - moments.first_mean, inv_std_dev, -(moments.correction * inv_std_dev));
+    values[j] = fma(scaled, weights[j], biases[j]);
+  }
+}
+
+template <typename Acc, typename Row, typename Group>
+__device__ __forceinline__ void StoreStatistics(const Group& group, const Row& row, const Moments<Acc>& moments,
+                                                Acc inv_std_dev) {
+  using Statistic = typename Row::Statistic;
+  if (group.rank() == 0) {
+    if (row.mean != nullptr) {
+      *row.mean = static_cast<Statistic>(moments.Mean());
+    }
+    if (row.inv_std_dev != nullptr) {
+      *row.inv_std_dev = static_cast<Statistic>(inv_std_dev);
+    }
+  }
+}
+
+}  // namespace kernelwire
+
+#endif  // KERNELWIRE_KERNELS_OPS_LAYER_NORM_LAYER_NORM_ROW_CUH_
