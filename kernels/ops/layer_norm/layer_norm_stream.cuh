@@ -14,7 +14,7 @@
 
 namespace kernelwire {
 
-/// The moments of a part of a row, a stretch at a time; sums of stretches run in f64.
+/// The moments of a part of a row, a stretch at a time; a thread adds its stretches in f64.
 template <bool kPlain, typename Acc, typename T>
 __device__ Moments<Acc> StreamMoments(BlockGroup& group, const RowSource<T>& x, const RowPart& part, Granule* place) {
   const std::int64_t width = part.end - part.first;

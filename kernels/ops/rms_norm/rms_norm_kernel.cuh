@@ -199,9 +199,9 @@ __device__ __noinline__ double SquaresInF64(const BlockGroup group, const Source
   return partial;
 }
 
-/// The sum of squares of a part of a row, a stretch at a time; sums of stretches run in f64. `source` has `First(group,
-/// part, first, count)`, the stretch as it is read first, `Again(...)`, `Passed`, which says which of them is next, and
-/// `Fetch`. Squares that leave f32 are summed again in f64.
+/// The sum of squares of a part of a row, a stretch at a time; a thread adds its stretches in f64. `source` has
+/// `First(group, part, first, count)`, the stretch as it is read first, `Again(...)`, `Passed`, which says which of
+/// them is next, and `Fetch`. Squares that leave f32 are summed again in f64.
 template <typename Acc, typename Source>
 __device__ double SumOfSquaresOf(BlockGroup& group, Source& source, const RowPart& part, const NormEpsilon& epsilon) {
   using T = typename Source::Element;
