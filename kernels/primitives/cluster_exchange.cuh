@@ -43,6 +43,11 @@ class ClusterExchange {
   /// This block's number in the cluster.
   __device__ __forceinline__ unsigned block() const { return block_; }
 
+  /// Whether the next exchange is as that of `other`, after the first: there are two barriers, each of two phases.
+  __device__ __forceinline__ bool IsInTurnOf(const ClusterExchange& other) const {
+    return exchanges_ % 4 == other.exchanges_ % 4;
+  }
+
   /// Gives `value` of this block's first warp to all blocks. Returns the values of all, by block, in shared memory;
   /// they are good until the exchange after the next. Requires: `value` is the same in the lanes of the first warp, and
   /// a barrier of the block (if it has several warps) lies between the reads of one exchange and the next exchange.

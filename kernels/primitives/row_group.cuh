@@ -36,6 +36,7 @@ struct LaneGroup {
   __device__ __forceinline__ int rank() const { return static_cast<int>(threadIdx.x) % kLanes; }
   __device__ __forceinline__ int size() const { return kLanes; }
   __device__ __forceinline__ unsigned members() const { return MembersOfGroup<kLanes>(); }
+  __device__ __forceinline__ bool IsInTurnOf(const LaneGroup& /*other*/) const { return true; }
 
   template <typename T, typename Combine>
   __device__ __forceinline__ T Reduce(const RowParts<T, 1>& parts, T /*identity*/, const Combine& combine) {
@@ -57,6 +58,10 @@ class BlockGroup {
   __device__ __forceinline__ int rank() const { return static_cast<int>(exchange_.block() * blockDim.x + threadIdx.x); }
   __device__ __forceinline__ int size() const { return static_cast<int>(blockDim.x) * cluster_blocks_; }
   __device__ __forceinline__ unsigned members() const { return 0xFFFFFFFFU; }
+  /// Whether the next reduction takes the places that it would take as that of `other`, a copy; see ReturnTo.
+  __device__ __forceinline__ bool IsInTurnOf(const BlockGroup& other) const {
+    return turn_ == other.turn_ && exchange_.IsInTurnOf(other.exchange_);
+  }
 
   template <typename T, int kStretches, typename Combine>
   __device__ __forceinline__ T Reduce(RowParts<T, kStretches> parts, T identity, const Combine& combine) {
@@ -102,18 +107,20 @@ class BlockGroup {
   ClusterExchange exchange_;
 };
 
-/// What a function returns that is kept out of line and reduces: with the group as it is then, since it counts its
-/// reductions. A reference to it would put the caller's into memory.
-template <typename Group, typename Value>
-struct WithGroup {
-  Group group;
-  Value value;
-};
-
 /// The sum of all parts of a row.
 template <typename Group, typename Acc, int kStretches>
 __device__ __forceinline__ Acc RowSum(Group& group, const RowParts<Acc, kStretches>& parts) {
   return group.Reduce(parts, Acc{0}, [](Acc a, Acc b) { return a + b; });
+}
+
+/// Reduces until `group` is in the turn of `before`, a copy that has reduced at least once. A function that is kept out
+/// of line has a copy of its caller's group, which knows nothing of the reductions there; a reference to it, or a group
+/// that is returned, would cost the caller registers.
+template <typename Group>
+__device__ __forceinline__ void ReturnTo(const Group& before, Group& group) {
+  while (!group.IsInTurnOf(before)) {
+    RowSum(group, RowParts<double, 1>{{0.0}});
+  }
 }
 
 }  // namespace kernelwire

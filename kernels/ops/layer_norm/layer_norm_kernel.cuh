@@ -142,9 +142,7 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kPlain), kFew ? 1 : Shape:
       bias = Parameter(row.bias_word, row.bias, Acc{0});
     }
     if (moments.LeaveF32(arguments.epsilon)) {
-      const auto in_f64 = MomentsInF64<Held>(group, row);
-      group = in_f64.group;
-      NormaliseElements<Held, double>(group, row, in_f64.value, arguments.epsilon);
+      NormaliseElements<Held, double>(group, row, MomentsInF64<Held>(group, row), arguments.epsilon);
     } else if (!weight.IsPlain() || !bias.IsPlain()) {
       NormaliseElements<Held, Acc>(group, row, moments, arguments.epsilon);
     } else {

@@ -220,8 +220,9 @@ __device__ __forceinline__ Moments<Acc> MomentsOf(Group& group, Held& held, cons
 
 /// For the rare row whose moments f32 cannot hold: x is read again, in the order of held rows.
 template <typename Held, typename Group, typename Row>
-__device__ __noinline__ WithGroup<Group, Moments<double>> MomentsInF64(Group group, const Row row) {
+__device__ __noinline__ Moments<double> MomentsInF64(Group group, const Row row) {
   constexpr int kHeldOfStretch = Held::kHeld / Held::kStretches;
+  const Group before = group;
   const int width = row.x.count;
   const auto index_of = [&](int i) { return Held::IndexOf(group, i / Held::kLength) + i % Held::kLength; };
   RowParts<double, Held::kStretches> sums{};
@@ -239,8 +240,9 @@ __device__ __noinline__ WithGroup<Group, Moments<double>> MomentsInF64(Group gro
     Deviations<double>& part = parts.of_stretch[i / kHeldOfStretch];
     part = {part.sum + deviation, fma(deviation, deviation, part.squares)};
   }
-  const Moments<double> moments(first_mean, TotalOf(group, parts), static_cast<double>(width), 0.0F);
-  return {group, moments};
+  const Deviations<double> total = TotalOf(group, parts);
+  ReturnTo(before, group);
+  return {first_mean, total, static_cast<double>(width), 0.0F};
 }
 
 }  // namespace kernelwire

@@ -40,11 +40,12 @@ __device__ Moments<Acc> StreamMoments(BlockGroup& group, const RowSource<T>& x, 
 
 /// The same in f64, out of line: for rare rows.
 template <bool kPlain, typename T>
-__device__ __noinline__ WithGroup<BlockGroup, MeanAndVariance> StreamMomentsInF64(BlockGroup group,
-                                                                                  const RowSource<T> x,
-                                                                                  const RowPart part, Granule* place) {
-  const auto moments = MeanAndVariance::Of(StreamMoments<kPlain, double>(group, x, part, place));
-  return {group, moments};
+__device__ __noinline__ MeanAndVariance StreamMomentsInF64(BlockGroup group, const RowSource<T> x, const RowPart part,
+                                                           Granule* place) {
+  const BlockGroup before = group;
+  const auto moments = StreamMoments<kPlain, double>(group, x, part, place);
+  ReturnTo(before, group);
+  return MeanAndVariance::Of(moments);
 }
 
 /// The same, in f64 where they leave f32.
@@ -52,12 +53,7 @@ template <bool kPlain, typename Acc, typename T>
 __device__ MeanAndVariance StreamMeanAndVariance(BlockGroup& group, const RowSource<T>& x, const RowPart& part,
                                                  const NormEpsilon& epsilon, Granule* place) {
   const auto moments = StreamMoments<kPlain, Acc>(group, x, part, place);
-  if (!moments.LeaveF32(epsilon)) {
-    return MeanAndVariance::Of(moments);
-  }
-  const auto in_f64 = StreamMomentsInF64<kPlain>(group, x, part, place);
-  group = in_f64.group;
-  return in_f64.value;
+  return moments.LeaveF32(epsilon) ? StreamMomentsInF64<kPlain>(group, x, part, place) : MeanAndVariance::Of(moments);
 }
 
 /// Mean and variance of a row from those of its parts: their deviations from the first part's mean add up.

@@ -131,8 +131,8 @@ __device__ __noinline__ void ScaleElements(const Group group, const Element elem
 /// For the rare row whose squares f32 cannot hold: its factor, from elements that are read again in the order of held
 /// rows.
 template <typename Held, typename Group, typename Element>
-__device__ __noinline__ WithGroup<Group, double> FactorInF64(Group group, const Element element, int width,
-                                                             double epsilon) {
+__device__ __noinline__ double FactorInF64(Group group, const Element element, int width, double epsilon) {
+  const Group before = group;
   RowParts<double, Held::kStretches> parts{};
 #pragma unroll 1
   for (int i = 0; i < Held::kHeld; ++i) {
@@ -141,8 +141,9 @@ __device__ __noinline__ WithGroup<Group, double> FactorInF64(Group group, const 
     double& sum = parts.of_stretch[i / (Held::kHeld / Held::kStretches)];
     sum = fma(value, value, sum);
   }
-  const double factor = InverseRoot(RowSum(group, parts) / width + epsilon);
-  return {group, factor};
+  const double sum = RowSum(group, parts);
+  ReturnTo(before, group);
+  return InverseRoot(sum / width + epsilon);
 }
 
 /// y of a held row, whatever its squares and its weight are; element(i) gives x once more, exactly.
@@ -151,9 +152,8 @@ __device__ __forceinline__ void StoreRmsNorm(Group& group, const Held& held, Par
                                              const RmsFactor<Acc>& scale, const Row& row, int width, double epsilon,
                                              Granule* out, const Element& element) {
   if (scale.leaves_f32) {
-    const auto factor = FactorInF64<Held>(group, element, width, epsilon);
-    group = factor.group;
-    ScaleElements<Held>(group, element, row.y, row.weight, row.weight_word, width, factor.value);
+    const double factor = FactorInF64<Held>(group, element, width, epsilon);
+    ScaleElements<Held>(group, element, row.y, row.weight, row.weight_word, width, factor);
   } else if (!weight.IsPlain()) {
     ScaleElements<Held>(group, element, row.y, row.weight, row.weight_word, width, scale.factor);
   } else {
