@@ -123,6 +123,13 @@ __device__ __forceinline__ void Opaque(Granule& granule) {
   asm volatile("" : "+r"(granule.words[0]), "+r"(granule.words[1]), "+r"(granule.words[2]), "+r"(granule.words[3]));
 }
 
+/// Zero, which no compiler knows: grids have no third dimension.
+__device__ __forceinline__ unsigned UnknownZero() {
+  unsigned zero;
+  asm volatile("mov.u32 %0, %%ctaid.z;" : "=r"(zero));
+  return zero;
+}
+
 /// `value` in every place.
 template <typename T>
 __device__ __forceinline__ Granule FilledGranule(T value) {

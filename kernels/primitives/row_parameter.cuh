@@ -123,7 +123,12 @@ class DeviceParameter {
   }
 
   /// After the row's reduction; see RowVectors.
-  __device__ __forceinline__ void StayPacked() { held_.StayPacked(); }
+  __device__ __forceinline__ void StayPacked() {
+#pragma unroll
+    for (Granule& vector : held_.vectors) {
+      Opaque(vector);
+    }
+  }
 
   /// The elements of vector `v`. Requires: IsOfSameType(), and Prefetch, or Fetch in steps of kCount, has asked for it
   /// last, and FetchRest.

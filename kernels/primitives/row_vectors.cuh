@@ -132,10 +132,17 @@ struct RowVectors {
     }
   }
 
-  /// To be called where the elements outlive a reduction.
+  /// To be called where elements that have been used outlive a reduction. FP16 elements are halves of registers in
+  /// machine code, too: ptxas, which sees through Opaque, would keep them apart, in twice as many registers, unless
+  /// words might have changed.
   __device__ __forceinline__ void StayPacked() {
+    const unsigned zero = std::is_same_v<T, __half> ? UnknownZero() : 0;
 #pragma unroll
     for (Granule& vector : vectors) {
+#pragma unroll
+      for (unsigned& word : vector.words) {
+        word ^= zero;
+      }
       Opaque(vector);
     }
   }

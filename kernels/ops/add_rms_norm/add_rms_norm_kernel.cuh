@@ -114,7 +114,8 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kPlain), kFew ? 1 : Shape:
   ForEachRow<kAhead>(
       group, blocks, arguments.total_rows, row_at, begin, [&](const auto& row, Loads& loads, const auto& /*again*/) {
         DeviceParameter<T, Shape::kVectors, Acc, kPlain> weight(row.weight_word, row.weight, Acc{1});
-        if (Shape::kVectors <= 4) {
+        constexpr bool kFetch = Shape::kVectors <= 4 && (kFew || !std::is_same_v<T, __half>);
+        if (kFetch) {
           weight.Prefetch(group, width);
         }
         loads.x.StayPacked();
@@ -126,7 +127,7 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kPlain), kFew ? 1 : Shape:
           const auto element = [a = row.a.data, b = row.b.data](int i) {
             return Widen<double>(Narrow<T>(Widen<Acc>(a[i]) + Widen<Acc>(b[i])));
           };
-          StoreRmsNorm(group, loads.x, weight, scale, row, width, arguments.epsilon.f64, space.Out(), element);
+          StoreRmsNorm<kFetch>(group, loads.x, weight, scale, row, width, arguments.epsilon.f64, space.Out(), element);
         }
         if (row.residual != nullptr) {
           Held::Store(group, row.residual, width, space.Out(), [&](int v, int) { return loads.x.vectors[v]; });

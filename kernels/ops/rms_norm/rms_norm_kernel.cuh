@@ -72,7 +72,7 @@ struct RmsFactor {
 
 /// y = (x * factor) * weight of a held row. Weights of up to 4 vectors were asked for before the row's reduction;
 /// registers do not hold more beside the row.
-template <typename Held, typename Group, typename Parameter, typename Acc>
+template <bool kFetched, typename Held, typename Group, typename Parameter, typename Acc>
 __device__ __forceinline__ void StoreScaled(const Group& group, const Held& held, Parameter& weight, Acc factor,
                                             typename Held::Element* y, int width, Granule* out) {
   using T = typename Held::Element;
@@ -103,7 +103,7 @@ __device__ __forceinline__ void StoreScaled(const Group& group, const Held& held
   }
   store([&](int v, int, Values weights) {
     if (v % Parameter::kTogether == 0) {
-      if (Held::kVectors > 4) {
+      if (!kFetched) {
         weight.template Fetch<Parameter::kTogether>(group, v, width);
       }
       weight.template FetchRest<Parameter::kTogether>(group, v, width);
@@ -147,7 +147,8 @@ __device__ __noinline__ double FactorInF64(Group group, const Element element, i
 }
 
 /// y of a held row, whatever its squares and its weight are; element(i) gives x once more, exactly.
-template <typename Held, typename Group, typename Parameter, typename Acc, typename Row, typename Element>
+template <bool kFetched, typename Held, typename Group, typename Parameter, typename Acc, typename Row,
+          typename Element>
 __device__ __forceinline__ void StoreRmsNorm(Group& group, const Held& held, Parameter& weight,
                                              const RmsFactor<Acc>& scale, const Row& row, int width, double epsilon,
                                              Granule* out, const Element& element) {
@@ -157,7 +158,7 @@ __device__ __forceinline__ void StoreRmsNorm(Group& group, const Held& held, Par
   } else if (!weight.IsPlain()) {
     ScaleElements<Held>(group, element, row.y, row.weight, row.weight_word, width, scale.factor);
   } else {
-    StoreScaled(group, held, weight, scale.factor, row.y, width, out);
+    StoreScaled<kFetched>(group, held, weight, scale.factor, row.y, width, out);
   }
 }
 
@@ -184,8 +185,8 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kPlain), Shape::ResidentBl
         loads.x.StayPacked();
         weight.StayPacked();
         const RmsFactor<Acc> scale(sum / static_cast<Acc>(width), arguments.epsilon);
-        StoreRmsNorm(group, loads.x, weight, scale, row, width, arguments.epsilon.f64, space.Out(),
-                     [x = row.x.data](int i) { return Widen<double>(x[i]); });
+        StoreRmsNorm<(Shape::kVectors <= 4)>(group, loads.x, weight, scale, row, width, arguments.epsilon.f64,
+                                             space.Out(), [x = row.x.data](int i) { return Widen<double>(x[i]); });
       });
 }
 
