@@ -70,6 +70,18 @@ __device__ __forceinline__ void LoadConstantGranuleIf(bool condition, const void
       : "l"(from), "r"(static_cast<unsigned>(condition)));
 }
 
+/// The same of the first half of a granule's worth.
+__device__ __forceinline__ void LoadConstantHalfIf(bool condition, const void* from, Granule& granule) {
+  asm volatile(
+      "{\n"
+      "  .reg .pred wanted;\n"
+      "  setp.ne.u32 wanted, %3, 0;\n"
+      "  @wanted ld.global.nc.v2.u32 {%0, %1}, [%2];\n"
+      "}\n"
+      : "+r"(granule.words[0]), "+r"(granule.words[1])
+      : "l"(from), "r"(static_cast<unsigned>(condition)));
+}
+
 /// `granule` becomes `other` where `condition` holds, in registers: the compiler must not make memory of an array of
 /// granules of which one is chosen.
 __device__ __forceinline__ void ReplaceIf(bool condition, const Granule& other, Granule& granule) {

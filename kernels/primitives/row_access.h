@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <limits>
 
 #include "kernels/core/launch.h"
 #include "kernels/core/segment.h"
@@ -26,6 +27,20 @@ struct ParameterPlace {
 };
 
 inline constexpr std::int64_t kGranuleBytes = 16;
+
+/// How kernels reach the rows of a launch.
+enum class RowAccess : std::uint8_t {
+  kPlain,    // in whole vectors
+  kDense,    // the same in the usual launch
+  kTiled,    // in the usual launch, in halves of vectors: many rows at a time
+  kShifted,  // they begin anywhere
+};
+
+/// Whether rows are read and written in whole vectors.
+constexpr bool InVectors(RowAccess access) { return access == RowAccess::kPlain || access == RowAccess::kDense; }
+/// Whether the launch is known to be the usual one.
+template <RowAccess kAccess>
+inline constexpr bool kInUsualLaunch = kAccess == RowAccess::kDense || kAccess == RowAccess::kTiled;
 
 /// Whether all rows of a tensor begin on granules.
 inline bool IsPlain(const Segment& segment, const RowPlace& place, DataType dtype) {
@@ -56,6 +71,44 @@ inline bool RowsArePlain(const Launch& launch, DataType dtype, std::int64_t widt
     }
   }
   return plain;
+}
+
+/// Whether the launch is as most are: one request, whose rows lie one after another from a granule on, whose parameters
+/// are rows of the same type, and that does not ask for the outputs `absent`.
+inline bool IsUsual(const Launch& launch, DataType dtype, std::int64_t width, std::initializer_list<RowPlace> rows,
+                    std::initializer_list<ParameterPlace> parameters, std::initializer_list<int> absent) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+  if (launch.segment_count != 1 || launch.total_rows > kMost || width > kMost) {
+    return false;
+  }
+  const Segment& segment = launch.segments[0];
+  bool usual = true;
+  for (const RowPlace& place : rows) {
+    const void* const data = place.output ? segment.outputs[place.index] : segment.inputs[place.index];
+    usual = usual && reinterpret_cast<std::uintptr_t>(data) % kGranuleBytes == 0 &&
+            (data == nullptr || segment.extents[place.stride_word] == width);
+  }
+  for (const ParameterPlace& place : parameters) {
+    const RowParameter parameter = UnpackRowParameter(segment.extents[place.word]);
+    usual = usual && parameter.kind == RowParameterKind::kRow && parameter.dtype == dtype &&
+            reinterpret_cast<std::uintptr_t>(segment.inputs[place.index]) % kGranuleBytes == 0;
+  }
+  for (const int output : absent) {
+    usual = usual && segment.outputs[output] == nullptr;
+  }
+  return usual;
+}
+
+/// How kernels reach these rows; see RowsArePlain and IsUsual.
+inline RowAccess AccessOf(const Launch& launch, DataType dtype, std::int64_t width,
+                          std::initializer_list<RowPlace> rows, std::initializer_list<ParameterPlace> parameters,
+                          std::initializer_list<int> absent = {}) {
+  const bool usual = IsUsual(launch, dtype, width, rows, parameters, absent);
+  if (RowsArePlain(launch, dtype, width, rows, parameters)) {
+    return usual ? RowAccess::kDense : RowAccess::kPlain;
+  }
+  const bool halves = width * static_cast<std::int64_t>(SizeOf(dtype)) % (kGranuleBytes / 2) == 0;
+  return usual && halves ? RowAccess::kTiled : RowAccess::kShifted;
 }
 
 }  // namespace kernelwire

@@ -14,6 +14,7 @@
 #include "kernels/primitives/row_group.cuh"
 #include "kernels/primitives/row_space.cuh"
 #include "kernels/primitives/row_stream.cuh"
+#include "kernels/primitives/row_tile.cuh"
 #include "kernels/primitives/row_tuning.h"
 #include "kernels/primitives/row_vectors.cuh"
 
@@ -54,9 +55,9 @@ struct RowGrid<BlockGroup> {
 /// it, and again() finds the row once more, for kernels that would not have the registers to remember it. A group that
 /// looks ahead asks for the next row before it works on this one, so that memory does not rest while threads agree on a
 /// sum.
-template <bool kLooksAhead, typename Group, typename RowAt, typename Loads, typename Body>
+template <bool kLooksAhead, typename Group, typename RowAt, typename Space, typename Loads, typename Body>
 __device__ __forceinline__ void ForEachRow(Group& group, int cluster_blocks, std::int64_t rows, const RowAt& row_at,
-                                           Loads next, const Body& body) {
+                                           const Space& /*space*/, Loads next, const Body& body) {
   using Grid = RowGrid<Group>;
   const std::int64_t step = Grid::RowsOfGrid(cluster_blocks);
   std::int64_t index = Grid::FirstRow(cluster_blocks);
@@ -143,18 +144,19 @@ struct RowShape {
   static constexpr bool kOfBlocks = std::is_same_v<GroupType, BlockGroup>;
   static constexpr bool kRoomy = kAhead;
   /// Rows that are not plain pass through shared memory, which holds the next one too.
-  template <bool kPlain>
-  static constexpr bool kLooksAhead = kAhead || (kOfBlocks && !kPlain && kVectors > 4);
+  template <RowAccess kAccess>
+  static constexpr bool kLooksAhead = kAhead || (kOfBlocks && kAccess == RowAccess::kShifted && kVectors > 4);
 
-  // For __launch_bounds__: as many registers as let enough of the largest blocks run at a time. Rows that are not plain
-  // want more, so their blocks are smaller (TuneRows).
-  static constexpr int BlockThreads(bool plain) {
-    return !kOfBlocks                            ? BlockThreadsOfLanes(kVectors)
-           : !kAhead && (kVectors > 4 || !plain) ? 256
-                                                 : RowGrid<BlockGroup>::kBlockThreads;
+  // For __launch_bounds__: as many registers as let enough of the largest blocks run at a time. Rows that begin
+  // anywhere want more, so their blocks are smaller (TuneRows).
+  static constexpr int BlockThreads(RowAccess access) {
+    return !kOfBlocks                                                   ? BlockThreadsOfLanes(kVectors)
+           : !kAhead && (kVectors > 4 || access == RowAccess::kShifted) ? 256
+                                                                        : RowGrid<BlockGroup>::kBlockThreads;
   }
-  static constexpr int ResidentBlocks(bool plain) {
-    return !kOfBlocks ? (plain ? 896 : 768) / BlockThreads(plain) : kAhead ? 1 : kVectors == 4 ? (plain ? 2 : 3) : 3;
+  static constexpr int ResidentBlocks(RowAccess access) {
+    const bool shifted = access == RowAccess::kShifted;
+    return !kOfBlocks ? (shifted ? 768 : 896) / BlockThreads(access) : kAhead ? 1 : kVectors == 4 && !shifted ? 2 : 3;
   }
 };
 
@@ -186,12 +188,14 @@ cudaError_t WithRowShape(const RowTuning& tuning, F&& f) {
 }
 
 /// What a thread of `Shape` holds of a row.
-template <typename T, typename Shape, bool kPlain>
-using HeldRow = RowVectors<T, Shape::kVectors, kPlain>;
+template <typename T, typename Shape, RowAccess kAccess>
+using HeldRow = std::conditional_t<kAccess == RowAccess::kTiled, TiledVectors<T, Shape::kVectors>,
+                                   RowVectors<T, Shape::kVectors, InVectors(kAccess)>>;
 
 /// The places of an operator's kernels, which read kInputs rows for each result.
-template <typename T, typename Shape, bool kPlain, int kInputs>
-using HeldSpace = RowSpace<HeldRow<T, Shape, kPlain>, typename Shape::Group, kInputs>;
+template <typename T, typename Shape, RowAccess kAccess, int kInputs>
+using HeldSpace = std::conditional_t<kAccess == RowAccess::kTiled, RowTile<T, Shape, kInputs>,
+                                     RowSpace<HeldRow<T, Shape, kAccess>, typename Shape::Group, kInputs>>;
 
 /// Launches rows that are walked over, long ones once for their totals and once more for their results.
 template <typename Space, auto kTotals, auto kResults, typename Arguments>
@@ -219,8 +223,9 @@ cudaError_t LaunchStream(const Arguments& arguments, std::int64_t rows, cudaStre
 /// two, kHeld<Shape, plain> for rows that registers hold, with results of type T, and kStreamed<Out, plain, pass> for
 /// all others, and says how many rows they read for each result. `plain`: see RowsArePlain. Sets arguments.tuning.
 template <typename T, typename Kernels, typename Arguments>
-cudaError_t LaunchRowsOf(RowWork work, DataType y_type, bool plain, std::int64_t rows, Arguments arguments,
+cudaError_t LaunchRowsOf(RowWork work, DataType y_type, RowAccess access, std::int64_t rows, Arguments arguments,
                          cudaStream_t stream) {
+  const bool plain = InVectors(access);
   const std::int64_t row_bytes = arguments.width * static_cast<std::int64_t>(sizeof(T));
   const RowDevice device{DeviceHasClusters(), static_cast<std::int64_t>(MostSharedBytes())};
   arguments.tuning = TuneRows(work, row_bytes, rows, static_cast<int>(sizeof(T)), plain, device);
@@ -229,10 +234,22 @@ cudaError_t LaunchRowsOf(RowWork work, DataType y_type, bool plain, std::int64_t
       using Shape = decltype(shape);
       using Group = typename Shape::Group;
       constexpr int kInputs = Kernels::kInputs;
-      return plain ? LaunchRows<Group, HeldSpace<T, Shape, true, kInputs>, Kernels::template kHeld<Shape, true>>(
-                         arguments, rows, stream)
-                   : LaunchRows<Group, HeldSpace<T, Shape, false, kInputs>, Kernels::template kHeld<Shape, false>>(
-                         arguments, rows, stream);
+      if constexpr (!Shape::kOfBlocks && sizeof(T) <= 4) {
+        using Tile = RowTile<T, Shape, kInputs>;
+        if (access == RowAccess::kTiled && Tile::kRows * row_bytes % kGranuleBytes == 0) {
+          return LaunchRows<Group, Tile, Kernels::template kHeld<Shape, RowAccess::kTiled>>(arguments, rows, stream);
+        }
+      }
+      if constexpr (!Shape::kOfBlocks && Kernels::kDense) {
+        if (access == RowAccess::kDense) {
+          return LaunchRows<Group, HeldSpace<T, Shape, RowAccess::kDense, kInputs>,
+                            Kernels::template kHeld<Shape, RowAccess::kDense>>(arguments, rows, stream);
+        }
+      }
+      return plain ? LaunchRows<Group, HeldSpace<T, Shape, RowAccess::kPlain, kInputs>,
+                                Kernels::template kHeld<Shape, RowAccess::kPlain>>(arguments, rows, stream)
+                   : LaunchRows<Group, HeldSpace<T, Shape, RowAccess::kShifted, kInputs>,
+                                Kernels::template kHeld<Shape, RowAccess::kShifted>>(arguments, rows, stream);
     });
   }
   arguments.tuning = StreamRows(row_bytes, rows);

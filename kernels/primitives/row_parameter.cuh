@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "kernels/core/dtype.h"
+#include "kernels/primitives/row_access.h"
 #include "kernels/primitives/row_parameter.h"
 #include "kernels/primitives/row_vectors.cuh"
 #include "kernels/primitives/vector_io.cuh"
@@ -47,12 +48,13 @@ __device__ __forceinline__ void LoadConstantF32(const float* from, Acc (&values)
 /// T is the type of x: parameters of that type are read in vectors, and may be asked for before the row's reduction
 /// (`Prefetch`), so that their way overlaps with the row's.
 ///
-/// `kPlain`: rows and parameters are (RowsArePlain). Otherwise vectors may reach beyond the row, and `IsPlain` must be
-/// asked for before `Values` is. The constructor and `Prefetch` read nothing that they would wait for, and have no
-/// branch, so that the row's own reads and the parameter's are on their way together.
-template <typename T, int kVectors, typename Acc, bool kPlain>
+/// `kAccess`: of rows and parameters (row_access.h). Unless they are plain, vectors may reach beyond the row, and
+/// `IsPlain` must be asked for before `Values` is. The constructor and `Prefetch` read nothing that they would wait
+/// for, and have no branch, so that the row's own reads and the parameter's are on their way together.
+template <typename T, int kVectors, typename Acc, RowAccess kAccess>
 class DeviceParameter {
  public:
+  static constexpr bool kPlain = InVectors(kAccess);
   static constexpr int kLength = kElementsOfGranule<T>;
 
   /// `absent`: what a parameter that was left out counts as.
@@ -87,6 +89,9 @@ class DeviceParameter {
 #pragma unroll
     for (int v = 0; v < kTogether; ++v) {
       LoadConstantGranuleIf(same_type_ && left >= v * kStep<Group>, base + v * kStep<Group>, held_.vectors[v]);
+      if (kAccess == RowAccess::kTiled) {
+        LoadConstantHalfIf(same_type_ && HasHalf(left, v * kStep<Group>), base + v * kStep<Group>, held_.vectors[v]);
+      }
     }
   }
 
@@ -102,6 +107,10 @@ class DeviceParameter {
       if (left >= (first + v) * kStep<Group>) {  // nothing but the read, so that it takes no branch
         held_.vectors[v] = LoadConstantGranule(base + (first + v) * kStep<Group>);
       }
+      if (kAccess == RowAccess::kTiled) {
+        LoadConstantHalfIf(HasHalf(left, (first + v) * kStep<Group>), base + (first + v) * kStep<Group>,
+                           held_.vectors[v]);
+      }
     }
   }
 
@@ -109,7 +118,7 @@ class DeviceParameter {
   /// that reaches beyond it. Requires: IsOfSameType().
   template <int kCount, typename Group>
   __device__ __forceinline__ void FetchRest(const Group& group, int first, int count) {
-    if constexpr (!kPlain) {
+    if constexpr (kAccess == RowAccess::kShifted) {
       const int left = LeftOf(group, count) + kLength - first * kStep<Group>;
       const int rest = left & (kStep<Group> - 1);
       if (left > 0 && left < kCount * kStep<Group> && rest > 0 && rest < kLength) {
@@ -189,6 +198,9 @@ class DeviceParameter {
     return count - RowVectors<T, kVectors, true>::IndexOf(group, 0) - (kPlain ? 1 : kLength);
   }
 
+  /// Whether the row has the first half of the vector at `at`, and no more; of tiled rows it has halves only.
+  static __device__ __forceinline__ bool HasHalf(int left, int at) { return left < at && left + kLength / 2 >= at; }
+
   template <typename Index>
   __device__ __forceinline__ Granule VectorAt(Index index, Index count) const {
     const T* const from = static_cast<const T*>(data_) + index;
@@ -241,7 +253,7 @@ class StreamedParameter {
   }
 
  private:
-  DeviceParameter<T, 1, Acc, kPlain> vectors_;
+  DeviceParameter<T, 1, Acc, kPlain ? RowAccess::kPlain : RowAccess::kShifted> vectors_;
   const void* data_;
   DataType dtype_;
 };

@@ -45,6 +45,7 @@ std::vector<double> HugeValues(std::int64_t count) {
 struct RowOrder {
   const char* op;
   int row_inputs;
+  int parameters;
   DataType dtype;
 };
 
@@ -52,7 +53,7 @@ class RowOrderTest : public ::testing::TestWithParam<RowOrder> {};
 
 TEST_P(RowOrderTest, BitsDoNotFollowTheNumberOfRows) {
   SCOPED_TRACE("seed " + std::to_string(kRowSeed));
-  const auto& [name, row_inputs, dtype] = GetParam();
+  const auto& [name, row_inputs, parameters, dtype] = GetParam();
   const Operator& op = *FindOperator(name);
   // Widths with every kind of tuning for one, some and many rows; 40001 begins rows anywhere.
   for (const std::int64_t width : {5000, 40000, 40001}) {
@@ -79,11 +80,53 @@ TEST_P(RowOrderTest, BitsDoNotFollowTheNumberOfRows) {
   }
 }
 
+/// Rows that lanes share, each as it is alone: of whole vectors, of half a vector more, and of any length; so many that
+/// several blocks have some, and the last has fewer.
+TEST_P(RowOrderTest, ShortRowsHaveTheBitsThatTheyHaveAlone) {
+  SCOPED_TRACE("seed " + std::to_string(kRowSeed));
+  const auto& [name, row_inputs, parameters, dtype] = GetParam();
+  const Operator& op = *FindOperator(name);
+  constexpr std::int64_t kRows = 1001;
+  for (const std::int64_t width : {18, 36, 64, 100, 101, 254, 380, 506, 508, 764, 1000, 1004}) {
+    const auto row_bytes = static_cast<std::ptrdiff_t>(width) * static_cast<std::ptrdiff_t>(SizeOf(dtype));
+    OperatorCase together;
+    together.name = "width_" + std::to_string(width);
+    for (int i = 0; i < row_inputs; ++i) {
+      together.inputs.push_back(FirstRows(dtype, kRows, width, kRowSeed + static_cast<std::uint64_t>(i)));
+    }
+    for (int i = 0; i < parameters; ++i) {
+      together.inputs.push_back(MakeTensor(dtype, {width}, Values::kUniform, kRowSeed + static_cast<std::uint64_t>(i)));
+    }
+    for (DeviceRunner* const device : AllDeviceRunners()) {
+      const auto of_all = device->Run(op, together);
+      ASSERT_TRUE(of_all.ok()) << of_all.status();
+      for (const std::int64_t row : {std::int64_t{0}, std::int64_t{3}, std::int64_t{500}, kRows - 2, kRows - 1}) {
+        OperatorCase alone = together;
+        for (std::size_t i = 0; i < static_cast<std::size_t>(row_inputs); ++i) {
+          const auto begin = together.inputs[i].bytes.begin() + row * row_bytes;
+          alone.inputs[i].desc = TensorDesc{dtype, {1, width}};
+          alone.inputs[i].bytes.assign(begin, begin + row_bytes);
+        }
+        const auto of_one = device->Run(op, alone);
+        ASSERT_TRUE(of_one.ok()) << of_one.status();
+        for (std::size_t i = 0; i < of_all->size(); ++i) {
+          const std::vector<std::byte>& bytes = (*of_all)[i].bytes;
+          if (bytes.size() == static_cast<std::size_t>(kRows * row_bytes)) {  // not a statistic
+            EXPECT_EQ(std::memcmp(bytes.data() + row * row_bytes, (*of_one)[i].bytes.data(), (*of_one)[i].bytes.size()),
+                      0)
+                << device->name() << ", width " << width << ", row " << row << ", output " << i;
+          }
+        }
+      }
+    }
+  }
+}
+
 /// A row that is computed in f64 takes part in one reduction more than others: those that come after it, worked on by
 /// the same threads, must not notice.
 TEST_P(RowOrderTest, RowsThatLeaveF32DoNotTroubleTheNext) {
   SCOPED_TRACE("seed " + std::to_string(kRowSeed));
-  const auto& [name, row_inputs, dtype] = GetParam();
+  const auto& [name, row_inputs, parameters, dtype] = GetParam();
   // So many that blocks, and clusters, have several rows each.
   for (const std::int64_t width : {10001, 30001}) {
     for (DeviceRunner* const device : AllDeviceRunners()) {
@@ -114,10 +157,11 @@ TEST_P(RowOrderTest, RowsThatLeaveF32DoNotTroubleTheNext) {
 
 INSTANTIATE_TEST_SUITE_P(
     , RowOrderTest,
-    ::testing::Values(RowOrder{"rms_norm", 1, DataType::kBf16}, RowOrder{"rms_norm", 1, DataType::kFp32},
-                      RowOrder{"layer_norm", 1, DataType::kFp32}, RowOrder{"layer_norm", 1, DataType::kBf16},
-                      RowOrder{"add_rms_norm", 2, DataType::kFp32}, RowOrder{"add_rms_norm", 2, DataType::kBf16},
-                      RowOrder{"softmax", 1, DataType::kBf16}, RowOrder{"softmax", 1, DataType::kFp32}),
+    ::testing::Values(RowOrder{"rms_norm", 1, 1, DataType::kBf16}, RowOrder{"rms_norm", 1, 1, DataType::kFp32},
+                      RowOrder{"layer_norm", 1, 2, DataType::kFp32}, RowOrder{"layer_norm", 1, 2, DataType::kBf16},
+                      RowOrder{"add_rms_norm", 2, 1, DataType::kFp32}, RowOrder{"add_rms_norm", 2, 1, DataType::kBf16},
+                      RowOrder{"softmax", 1, 0, DataType::kBf16}, RowOrder{"softmax", 1, 0, DataType::kFp32},
+                      RowOrder{"add_rms_norm", 2, 1, DataType::kFp16}, RowOrder{"layer_norm", 1, 2, DataType::kFp64}),
     [](const auto& suite) { return std::string(suite.param.op) + "_" + NameOf(suite.param.dtype); });
 
 /// What row_group.cuh asks of a tuning, for every length of row.

@@ -8,14 +8,14 @@ int LaunchAddRmsNormCuda(const Launch& launch, CUstream_st* stream) {
   const auto params = launch.plan->Params<AddRmsNormParams>();
   const AddRmsNormArguments arguments{
       TableOf(launch), launch.total_rows, params.width, NormEpsilon::Of(params.epsilon), {}};
-  const bool plain = RowsArePlain(launch, params.x_type, params.width,
-                                  {{false, kAddRmsNormA, kRowStrideX},
-                                   {false, kAddRmsNormB, kRowStrideB},
-                                   {true, kAddRmsNormY, kRowStrideY},
-                                   {true, kAddRmsNormResidual, kRowStrideResidual}},
-                                  {{kAddRmsNormWeightInput, kRowWeight}});
+  const RowAccess access = AccessOf(launch, params.x_type, params.width,
+                                    {{false, kAddRmsNormA, kRowStrideX},
+                                     {false, kAddRmsNormB, kRowStrideB},
+                                     {true, kAddRmsNormY, kRowStrideY},
+                                     {true, kAddRmsNormResidual, kRowStrideResidual}},
+                                    {{kAddRmsNormWeightInput, kRowWeight}});
   return WithFloatType(params.x_type, [&](auto tag) {
-    return LaunchAddRmsNormRows<typename decltype(tag)::Type>(params.y_type, plain, arguments, stream);
+    return LaunchAddRmsNormRows<typename decltype(tag)::Type>(params.y_type, access, arguments, stream);
   });
 }
 

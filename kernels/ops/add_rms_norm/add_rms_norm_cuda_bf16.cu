@@ -3,6 +3,6 @@
 
 namespace kernelwire {
 
-template cudaError_t LaunchAddRmsNormRows<__nv_bfloat16>(DataType, bool, const AddRmsNormArguments&, cudaStream_t);
+template cudaError_t LaunchAddRmsNormRows<__nv_bfloat16>(DataType, RowAccess, const AddRmsNormArguments&, cudaStream_t);
 
 }  // namespace kernelwire

@@ -3,6 +3,6 @@
 
 namespace kernelwire {
 
-template cudaError_t LaunchAddRmsNormRows<__half>(DataType, bool, const AddRmsNormArguments&, cudaStream_t);
+template cudaError_t LaunchAddRmsNormRows<__half>(DataType, RowAccess, const AddRmsNormArguments&, cudaStream_t);
 
 }  // namespace kernelwire

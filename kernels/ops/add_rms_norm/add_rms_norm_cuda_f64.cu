@@ -3,6 +3,6 @@
 
 namespace kernelwire {
 
-template cudaError_t LaunchAddRmsNormRows<double>(DataType, bool, const AddRmsNormArguments&, cudaStream_t);
+template cudaError_t LaunchAddRmsNormRows<double>(DataType, RowAccess, const AddRmsNormArguments&, cudaStream_t);
 
 }  // namespace kernelwire

@@ -23,6 +23,17 @@ struct AddRmsNormRow {
   T* residual;
   const void* weight;
   std::int64_t weight_word;
+
+  template <typename F>
+  __device__ __forceinline__ void ForEachInput(const F& f) {
+    f(0, a);
+    f(1, b);
+  }
+  template <typename F>
+  __device__ __forceinline__ void ForEachOutput(const F& f) {
+    f(0, y);
+    f(1, residual);
+  }
 };
 
 template <typename T, typename Out>
@@ -41,6 +52,19 @@ __device__ __forceinline__ AddRmsNormRow<T, Out> AddRmsNormRowAt(const AddRmsNor
             segment.inputs[kAddRmsNormWeightInput],
             segment.extents[kRowWeight]};
   });
+}
+
+/// The same in the usual launch.
+template <typename T>
+__device__ __forceinline__ AddRmsNormRow<T, T> UsualAddRmsNormRowAt(const AddRmsNormArguments& arguments,
+                                                                    std::int64_t row) {
+  const Segment& only = arguments.table.only;
+  return {UsualSourceAt<T>(only.inputs[kAddRmsNormA], row, arguments.width),
+          UsualSourceAt<T>(only.inputs[kAddRmsNormB], row, arguments.width),
+          UsualRowAt(static_cast<T*>(only.outputs[kAddRmsNormY]), row, arguments.width),
+          UsualRowAt(static_cast<T*>(only.outputs[kAddRmsNormResidual]), row, arguments.width),
+          UsualParameterAt(only.inputs[kAddRmsNormWeightInput]),
+          kUsualParameter<T>};
 }
 
 /// a + b, each sum rounded to T. FP16 adds as it is: in f32, which has more than twice its digits, a sum would be
@@ -97,23 +121,31 @@ struct AddRmsNormLoads {
 ///
 /// `kFew`: there are too few rows for other warps to hide the way of the weights, so there are registers for them while
 /// a and b are on their way.
-template <typename T, typename Shape, bool kPlain, bool kFew>
-__global__ void __launch_bounds__(Shape::BlockThreads(kPlain), kFew ? 1 : Shape::ResidentBlocks(kPlain))
+template <typename T, typename Shape, RowAccess kAccess, bool kFew>
+__global__ void __launch_bounds__(Shape::BlockThreads(kAccess), kFew ? 1 : Shape::ResidentBlocks(kAccess))
     AddRmsNormResidentKernel(const __grid_constant__ AddRmsNormArguments arguments) {
   AwaitEarlierWork(arguments);
   using Acc = AccumulatorOf<T>;
-  using Held = HeldRow<T, Shape, kPlain>;
+  using Held = HeldRow<T, Shape, kAccess>;
   using Loads = AddRmsNormLoads<Held>;
   const int blocks = arguments.tuning.cluster_blocks;
   const int width = static_cast<int>(arguments.width);
   auto group = RowGrid<typename Shape::Group>::GroupOf(blocks);
-  const HeldSpace<T, Shape, kPlain, 2> space;
+  const HeldSpace<T, Shape, kAccess, 2> space;
   const Loads begin(space.In(0), space.In(1));
-  const auto row_at = [&](std::int64_t index) { return AddRmsNormRowAt<T, T>(arguments, index); };
-  constexpr bool kAhead = !kPlain && Shape::template kLooksAhead<kPlain>;  // registers do not hold two more rows
+  const auto row_at = [&](std::int64_t index) {
+    if constexpr (kInUsualLaunch<kAccess>) {
+      return UsualAddRmsNormRowAt<T>(arguments, index);
+    } else {
+      return AddRmsNormRowAt<T, T>(arguments, index);
+    }
+  };
+  constexpr bool kAhead =
+      kAccess == RowAccess::kShifted && Shape::template kLooksAhead<kAccess>;  // registers do not hold two more rows
   ForEachRow<kAhead>(
-      group, blocks, arguments.total_rows, row_at, begin, [&](const auto& row, Loads& loads, const auto& /*again*/) {
-        DeviceParameter<T, Shape::kVectors, Acc, kPlain> weight(row.weight_word, row.weight, Acc{1});
+      group, blocks, arguments.total_rows, row_at, space, begin,
+      [&](const auto& row, Loads& loads, const auto& /*again*/) {
+        DeviceParameter<T, Shape::kVectors, Acc, kAccess> weight(row.weight_word, row.weight, Acc{1});
         constexpr bool kFetch = Shape::kVectors <= 4 && (kFew || !std::is_same_v<T, __half>);
         if (kFetch) {
           weight.Prefetch(group, width);
@@ -203,31 +235,33 @@ __global__ void __launch_bounds__(kMostThreadsOfStream<kPlain>, kStreamsAtATime<
 template <typename T, bool kFew>
 struct AddRmsNormKernels {
   static constexpr int kInputs = 2;
-  template <typename Shape, bool kPlain>
-  static constexpr auto kHeld = &AddRmsNormResidentKernel<T, Shape, kPlain, kFew && kPlain && Shape::kVectors <= 4>;
+  static constexpr bool kDense = false;
+  template <typename Shape, RowAccess kAccess>
+  static constexpr auto kHeld =
+      &AddRmsNormResidentKernel<T, Shape, kAccess, kFew && kAccess == RowAccess::kPlain && Shape::kVectors <= 4>;
   template <typename Out, bool kPlain, StreamPass kOnly>
   static constexpr auto kStreamed = &AddRmsNormStreamKernel<T, Out, kPlain, kOnly>;
 };
 
 /// Launches rows of type T with results of any type.
 template <typename T>
-cudaError_t LaunchAddRmsNormRows(DataType y_type, bool plain, const AddRmsNormArguments& arguments,
+cudaError_t LaunchAddRmsNormRows(DataType y_type, RowAccess access, const AddRmsNormArguments& arguments,
                                  cudaStream_t stream) {
   const std::int64_t rows = arguments.total_rows;
   const std::int64_t row_bytes = arguments.width * static_cast<std::int64_t>(sizeof(T));
   const bool few = sizeof(T) == 2 ? AreFewRows(row_bytes, rows) : AreSomeRows(row_bytes, rows);
-  return plain && few
-             ? LaunchRowsOf<T, AddRmsNormKernels<T, true>>(RowWork::kTwoInputs, y_type, plain, rows, arguments, stream)
-             : LaunchRowsOf<T, AddRmsNormKernels<T, false>>(RowWork::kTwoInputs, y_type, plain, rows, arguments,
+  return InVectors(access) && few
+             ? LaunchRowsOf<T, AddRmsNormKernels<T, true>>(RowWork::kTwoInputs, y_type, access, rows, arguments, stream)
+             : LaunchRowsOf<T, AddRmsNormKernels<T, false>>(RowWork::kTwoInputs, y_type, access, rows, arguments,
                                                             stream);
 }
 
 // A file each, so that they compile side by side.
-extern template cudaError_t LaunchAddRmsNormRows<__half>(DataType, bool, const AddRmsNormArguments&, cudaStream_t);
-extern template cudaError_t LaunchAddRmsNormRows<__nv_bfloat16>(DataType, bool, const AddRmsNormArguments&,
+extern template cudaError_t LaunchAddRmsNormRows<__half>(DataType, RowAccess, const AddRmsNormArguments&, cudaStream_t);
+extern template cudaError_t LaunchAddRmsNormRows<__nv_bfloat16>(DataType, RowAccess, const AddRmsNormArguments&,
                                                                 cudaStream_t);
-extern template cudaError_t LaunchAddRmsNormRows<float>(DataType, bool, const AddRmsNormArguments&, cudaStream_t);
-extern template cudaError_t LaunchAddRmsNormRows<double>(DataType, bool, const AddRmsNormArguments&, cudaStream_t);
+extern template cudaError_t LaunchAddRmsNormRows<float>(DataType, RowAccess, const AddRmsNormArguments&, cudaStream_t);
+extern template cudaError_t LaunchAddRmsNormRows<double>(DataType, RowAccess, const AddRmsNormArguments&, cudaStream_t);
 
 }  // namespace kernelwire
 

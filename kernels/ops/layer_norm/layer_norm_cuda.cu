@@ -3,16 +3,15 @@
 #include "kernels/primitives/row_access.h"
 
 namespace kernelwire {
-
 int LaunchLayerNormCuda(const Launch& launch, CUstream_st* stream) {
   const auto params = launch.plan->Params<LayerNormParams>();
   const LayerNormArguments arguments{
       TableOf(launch), launch.total_rows, params.width, NormEpsilon::Of(params.epsilon), {}};
-  const bool plain = RowsArePlain(launch, params.x_type, params.width,
-                                  {{false, kLayerNormX, kRowStrideX}, {true, kLayerNormY, kRowStrideY}},
-                                  {{kLayerNormWeightInput, kRowWeight}, {kLayerNormBiasInput, kRowBias}});
+  const RowAccess access = AccessOf(
+      launch, params.x_type, params.width, {{false, kLayerNormX, kRowStrideX}, {true, kLayerNormY, kRowStrideY}},
+      {{kLayerNormWeightInput, kRowWeight}, {kLayerNormBiasInput, kRowBias}}, {kLayerNormMean, kLayerNormInvStdDev});
   return WithFloatType(params.x_type, [&](auto tag) {
-    return LaunchLayerNormRows<typename decltype(tag)::Type>(params.y_type, plain, arguments, stream);
+    return LaunchLayerNormRows<typename decltype(tag)::Type>(params.y_type, access, arguments, stream);
   });
 }
 

@@ -3,6 +3,6 @@
 
 namespace kernelwire {
 
-template cudaError_t LaunchLayerNormRows<__nv_bfloat16>(DataType, bool, const LayerNormArguments&, cudaStream_t);
+template cudaError_t LaunchLayerNormRows<__nv_bfloat16>(DataType, RowAccess, const LayerNormArguments&, cudaStream_t);
 
 }  // namespace kernelwire

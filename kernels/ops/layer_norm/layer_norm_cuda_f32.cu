@@ -3,6 +3,6 @@
 
 namespace kernelwire {
 
-template cudaError_t LaunchLayerNormRows<float>(DataType, bool, const LayerNormArguments&, cudaStream_t);
+template cudaError_t LaunchLayerNormRows<float>(DataType, RowAccess, const LayerNormArguments&, cudaStream_t);
 
 }  // namespace kernelwire

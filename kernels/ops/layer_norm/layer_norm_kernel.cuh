@@ -111,19 +111,25 @@ struct LayerNormLoads : RowLoads<Held, FillZero> {
 /// `kFew`: there are too few rows for other warps to hide the way of weights and biases, so they are asked for before
 /// the reduction. Where there are many, that would only take the registers that let more warps run, and a row of a
 /// block is found again rather than remembered.
-template <typename T, typename Shape, bool kPlain, bool kFew>
-__global__ void __launch_bounds__(Shape::BlockThreads(kPlain), kFew ? 1 : Shape::ResidentBlocks(kPlain))
+template <typename T, typename Shape, RowAccess kAccess, bool kFew>
+__global__ void __launch_bounds__(Shape::BlockThreads(kAccess), kFew ? 1 : Shape::ResidentBlocks(kAccess))
     LayerNormResidentKernel(const __grid_constant__ LayerNormArguments arguments) {
   AwaitEarlierWork(arguments);
   using Acc = AccumulatorOf<T>;
-  using Held = HeldRow<T, Shape, kPlain>;
+  using Held = HeldRow<T, Shape, kAccess>;
   using Loads = LayerNormLoads<Held>;
-  using Parameter = DeviceParameter<T, Shape::kVectors, Acc, kPlain>;
+  using Parameter = DeviceParameter<T, Shape::kVectors, Acc, kAccess>;
   const int blocks = arguments.tuning.cluster_blocks;
   auto group = RowGrid<typename Shape::Group>::GroupOf(blocks);
-  const HeldSpace<T, Shape, kPlain, 1> space;
-  const auto row_at = [&](std::int64_t index) { return LayerNormRowAt<T, T>(arguments, index); };
-  constexpr bool kAhead = Shape::template kLooksAhead<kPlain>;
+  const HeldSpace<T, Shape, kAccess, 1> space;
+  const auto row_at = [&](std::int64_t index) {
+    if constexpr (kInUsualLaunch<kAccess>) {
+      return UsualLayerNormRowAt<T>(arguments, index);
+    } else {
+      return LayerNormRowAt<T, T>(arguments, index);
+    }
+  };
+  constexpr bool kAhead = Shape::template kLooksAhead<kAccess>;
   constexpr bool kFindsAgain = Shape::kOfBlocks && !kAhead && !kFew;
   constexpr int kAtOnce = kFew ? 0 : Shape::kRoomy ? 4 : 2;  // more would take registers from the row
   const auto finish = [&](const auto& begun, Loads& loads, const auto& again) {
@@ -149,32 +155,36 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kPlain), kFew ? 1 : Shape:
       StoreNormalised<kAtOnce>(group, loads.x, row, weight, bias, moments, arguments.epsilon, space.Out());
     }
   };
-  ForEachRow<kAhead>(group, blocks, arguments.total_rows, row_at, Loads(space.In(0)), finish);
+  ForEachRow<kAhead>(group, blocks, arguments.total_rows, row_at, space, Loads(space.In(0)), finish);
 }
 
 template <typename T, bool kFew>
 struct LayerNormKernels {
   static constexpr int kInputs = 1;
-  template <typename Shape, bool kPlain>
-  static constexpr auto kHeld = &LayerNormResidentKernel<T, Shape, kPlain, kFew && kPlain && Shape::kVectors <= 4>;
+  static constexpr bool kDense = sizeof(T) == 2 && !kFew;
+  template <typename Shape, RowAccess kAccess>
+  static constexpr auto kHeld =
+      &LayerNormResidentKernel<T, Shape, kAccess, kFew && kAccess == RowAccess::kPlain && Shape::kVectors <= 4>;
   template <typename Out, bool kPlain, StreamPass kOnly>
   static constexpr auto kStreamed = &LayerNormStreamKernel<T, Out, kPlain, kOnly>;
 };
 
 /// Launches rows of type T with results of any type.
 template <typename T>
-cudaError_t LaunchLayerNormRows(DataType y_type, bool plain, const LayerNormArguments& arguments, cudaStream_t stream) {
+cudaError_t LaunchLayerNormRows(DataType y_type, RowAccess access, const LayerNormArguments& arguments,
+                                cudaStream_t stream) {
   const std::int64_t rows = arguments.total_rows;
-  return plain && AreFewRows(arguments.width * static_cast<std::int64_t>(sizeof(T)), rows)
-             ? LaunchRowsOf<T, LayerNormKernels<T, true>>(RowWork::kMoments, y_type, plain, rows, arguments, stream)
-             : LaunchRowsOf<T, LayerNormKernels<T, false>>(RowWork::kMoments, y_type, plain, rows, arguments, stream);
+  return InVectors(access) && AreFewRows(arguments.width * static_cast<std::int64_t>(sizeof(T)), rows)
+             ? LaunchRowsOf<T, LayerNormKernels<T, true>>(RowWork::kMoments, y_type, access, rows, arguments, stream)
+             : LaunchRowsOf<T, LayerNormKernels<T, false>>(RowWork::kMoments, y_type, access, rows, arguments, stream);
 }
 
 // A file each, so that they compile side by side.
-extern template cudaError_t LaunchLayerNormRows<__half>(DataType, bool, const LayerNormArguments&, cudaStream_t);
-extern template cudaError_t LaunchLayerNormRows<__nv_bfloat16>(DataType, bool, const LayerNormArguments&, cudaStream_t);
-extern template cudaError_t LaunchLayerNormRows<float>(DataType, bool, const LayerNormArguments&, cudaStream_t);
-extern template cudaError_t LaunchLayerNormRows<double>(DataType, bool, const LayerNormArguments&, cudaStream_t);
+extern template cudaError_t LaunchLayerNormRows<__half>(DataType, RowAccess, const LayerNormArguments&, cudaStream_t);
+extern template cudaError_t LaunchLayerNormRows<__nv_bfloat16>(DataType, RowAccess, const LayerNormArguments&,
+                                                               cudaStream_t);
+extern template cudaError_t LaunchLayerNormRows<float>(DataType, RowAccess, const LayerNormArguments&, cudaStream_t);
+extern template cudaError_t LaunchLayerNormRows<double>(DataType, RowAccess, const LayerNormArguments&, cudaStream_t);
 
 }  // namespace kernelwire
 

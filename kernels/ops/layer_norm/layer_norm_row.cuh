@@ -8,6 +8,7 @@
 #include "kernels/ops/layer_norm/layer_norm.h"
 #include "kernels/ops/layer_norm/layer_norm_moments.cuh"
 #include "kernels/primitives/row_tuning.h"
+#include "kernels/primitives/row_usual.cuh"
 #include "kernels/primitives/row_vectors.cuh"
 #include "kernels/primitives/segment_table.cuh"
 
@@ -33,6 +34,15 @@ struct LayerNormRow {
   std::int64_t weight_word;
   const void* bias;
   std::int64_t bias_word;
+
+  template <typename F>
+  __device__ __forceinline__ void ForEachInput(const F& f) {
+    f(0, x);
+  }
+  template <typename F>
+  __device__ __forceinline__ void ForEachOutput(const F& f) {
+    f(0, y);
+  }
 };
 
 template <typename T, typename Out>
@@ -55,6 +65,21 @@ __device__ __forceinline__ LayerNormRow<T, Out> LayerNormRowAt(const LayerNormAr
         segment.inputs[kLayerNormBiasInput],
         segment.extents[kRowBias]};
   });
+}
+
+/// The same in the usual launch, which asks for y alone.
+template <typename T>
+__device__ __forceinline__ LayerNormRow<T, T> UsualLayerNormRowAt(const LayerNormArguments& arguments,
+                                                                  std::int64_t row) {
+  const Segment& only = arguments.table.only;
+  return {UsualSourceAt<T>(only.inputs[kLayerNormX], row, arguments.width),
+          UsualRowAt(static_cast<T*>(only.outputs[kLayerNormY]), row, arguments.width),
+          nullptr,
+          nullptr,
+          UsualParameterAt(only.inputs[kLayerNormWeightInput]),
+          kUsualParameter<T>,
+          UsualParameterAt(only.inputs[kLayerNormBiasInput]),
+          kUsualParameter<T>};
 }
 
 /// y of one vector, in place: ((x - mean) * inv_std_dev) * weight + bias.

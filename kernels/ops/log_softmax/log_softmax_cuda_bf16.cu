@@ -3,6 +3,6 @@
 
 namespace kernelwire {
 
-template cudaError_t LaunchSoftmaxRows<__nv_bfloat16, true>(DataType, bool, const SoftmaxArguments&, cudaStream_t);
+template cudaError_t LaunchSoftmaxRows<__nv_bfloat16, true>(DataType, RowAccess, const SoftmaxArguments&, cudaStream_t);
 
 }  // namespace kernelwire

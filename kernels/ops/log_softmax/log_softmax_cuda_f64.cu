@@ -3,6 +3,6 @@
 
 namespace kernelwire {
 
-template cudaError_t LaunchSoftmaxRows<double, true>(DataType, bool, const SoftmaxArguments&, cudaStream_t);
+template cudaError_t LaunchSoftmaxRows<double, true>(DataType, RowAccess, const SoftmaxArguments&, cudaStream_t);
 
 }  // namespace kernelwire

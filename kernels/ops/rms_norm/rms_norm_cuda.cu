@@ -8,11 +8,11 @@ int LaunchRmsNormCuda(const Launch& launch, CUstream_st* stream) {
   const auto params = launch.plan->Params<RmsNormParams>();
   const RmsNormArguments arguments{
       TableOf(launch), launch.total_rows, params.width, NormEpsilon::Of(params.epsilon), {}};
-  const bool plain =
-      RowsArePlain(launch, params.x_type, params.width, {{false, kRmsNormX, kRowStrideX}, {true, 0, kRowStrideY}},
-                   {{kRmsNormWeightInput, kRowWeight}});
+  const RowAccess access =
+      AccessOf(launch, params.x_type, params.width, {{false, kRmsNormX, kRowStrideX}, {true, 0, kRowStrideY}},
+               {{kRmsNormWeightInput, kRowWeight}});
   return WithFloatType(params.x_type, [&](auto tag) {
-    return LaunchRmsNormRows<typename decltype(tag)::Type>(params.y_type, plain, arguments, stream);
+    return LaunchRmsNormRows<typename decltype(tag)::Type>(params.y_type, access, arguments, stream);
   });
 }
 

@@ -3,6 +3,6 @@
 
 namespace kernelwire {
 
-template cudaError_t LaunchRmsNormRows<__nv_bfloat16>(DataType, bool, const RmsNormArguments&, cudaStream_t);
+template cudaError_t LaunchRmsNormRows<__nv_bfloat16>(DataType, RowAccess, const RmsNormArguments&, cudaStream_t);
 
 }  // namespace kernelwire

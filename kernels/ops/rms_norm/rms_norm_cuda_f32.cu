@@ -3,6 +3,6 @@
 
 namespace kernelwire {
 
-template cudaError_t LaunchRmsNormRows<float>(DataType, bool, const RmsNormArguments&, cudaStream_t);
+template cudaError_t LaunchRmsNormRows<float>(DataType, RowAccess, const RmsNormArguments&, cudaStream_t);
 
 }  // namespace kernelwire

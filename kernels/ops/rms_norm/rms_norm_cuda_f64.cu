@@ -3,6 +3,6 @@
 
 namespace kernelwire {
 
-template cudaError_t LaunchRmsNormRows<double>(DataType, bool, const RmsNormArguments&, cudaStream_t);
+template cudaError_t LaunchRmsNormRows<double>(DataType, RowAccess, const RmsNormArguments&, cudaStream_t);
 
 }  // namespace kernelwire

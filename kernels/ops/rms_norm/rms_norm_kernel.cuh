@@ -8,43 +8,15 @@
 
 #include "kernels/core/launch.h"
 #include "kernels/ops/rms_norm/rms_norm.h"
+#include "kernels/ops/rms_norm/rms_norm_row.cuh"
 #include "kernels/primitives/inverse_root.cuh"
 #include "kernels/primitives/norm_params.h"
 #include "kernels/primitives/row_launch.cuh"
 #include "kernels/primitives/row_parameter.cuh"
 #include "kernels/primitives/row_stream.cuh"
 #include "kernels/primitives/row_vectors.cuh"
-#include "kernels/primitives/segment_table.cuh"
 
 namespace kernelwire {
-
-struct RmsNormArguments {
-  SegmentTable table;
-  std::int64_t total_rows;
-  std::int64_t width;
-  NormEpsilon epsilon;
-  RowTuning tuning;
-};
-
-/// Where one row of one request lies, and what scales it.
-template <typename T, typename Out>
-struct RmsNormRow {
-  RowSource<T> x;
-  Out* y;
-  const void* weight;
-  std::int64_t weight_word;
-};
-
-template <typename T, typename Out>
-__device__ __forceinline__ RmsNormRow<T, Out> RmsNormRowAt(const RmsNormArguments& arguments, std::int64_t row) {
-  return arguments.table.PickOf(row, [&](const Segment& segment) -> RmsNormRow<T, Out> {
-    const std::int64_t index = row - segment.first_row;
-    return {
-        RowSourceAt<T>(segment.inputs[kRmsNormX], index, segment.rows, segment.extents[kRowStrideX], arguments.width),
-        static_cast<Out*>(segment.outputs[0]) + index * segment.extents[kRowStrideY],
-        segment.inputs[kRmsNormWeightInput], segment.extents[kRowWeight]};
-  });
-}
 
 /// This thread's part of the sum of squares: for each stretch, in four chains.
 template <typename Acc, typename Held>
@@ -163,21 +135,27 @@ __device__ __forceinline__ void StoreRmsNorm(Group& group, const Held& held, Par
 }
 
 /// Rows that registers hold: each is read once, and written after all of it has been read.
-template <typename T, typename Shape, bool kPlain>
-__global__ void __launch_bounds__(Shape::BlockThreads(kPlain), Shape::ResidentBlocks(kPlain))
+template <typename T, typename Shape, RowAccess kAccess>
+__global__ void __launch_bounds__(Shape::BlockThreads(kAccess), Shape::ResidentBlocks(kAccess))
     RmsNormResidentKernel(const __grid_constant__ RmsNormArguments arguments) {
   AwaitEarlierWork(arguments);
   using Acc = AccumulatorOf<T>;
-  using Loads = RowLoads<HeldRow<T, Shape, kPlain>, FillZero>;
+  using Loads = RowLoads<HeldRow<T, Shape, kAccess>, FillZero>;
   const int blocks = arguments.tuning.cluster_blocks;
   const int width = static_cast<int>(arguments.width);
   auto group = RowGrid<typename Shape::Group>::GroupOf(blocks);
-  const HeldSpace<T, Shape, kPlain, 1> space;
-  const auto row_at = [&](std::int64_t index) { return RmsNormRowAt<T, T>(arguments, index); };
-  ForEachRow<Shape::template kLooksAhead<kPlain>>(
-      group, blocks, arguments.total_rows, row_at, Loads(space.In(0)),
+  const HeldSpace<T, Shape, kAccess, 1> space;
+  const auto row_at = [&](std::int64_t index) {
+    if constexpr (kInUsualLaunch<kAccess>) {
+      return UsualRmsNormRowAt<T>(arguments, index);
+    } else {
+      return RmsNormRowAt<T, T>(arguments, index);
+    }
+  };
+  ForEachRow<Shape::template kLooksAhead<kAccess>>(
+      group, blocks, arguments.total_rows, row_at, space, Loads(space.In(0)),
       [&](const auto& row, Loads& loads, const auto& /*again*/) {
-        DeviceParameter<T, Shape::kVectors, Acc, kPlain> weight(row.weight_word, row.weight, Acc{1});
+        DeviceParameter<T, Shape::kVectors, Acc, kAccess> weight(row.weight_word, row.weight, Acc{1});
         if (Shape::kVectors <= 4) {
           weight.Prefetch(group, width);
         }
@@ -354,23 +332,26 @@ __global__ void __launch_bounds__(kMostThreadsOfStream<kPlain>, kStreamsAtATime<
 template <typename T>
 struct RmsNormKernels {
   static constexpr int kInputs = 1;
-  template <typename Shape, bool kPlain>
-  static constexpr auto kHeld = &RmsNormResidentKernel<T, Shape, kPlain>;
+  static constexpr bool kDense = false;
+  template <typename Shape, RowAccess kAccess>
+  static constexpr auto kHeld = &RmsNormResidentKernel<T, Shape, kAccess>;
   template <typename Out, bool kPlain, StreamPass kOnly>
   static constexpr auto kStreamed = &RmsNormStreamKernel<T, Out, kPlain, kOnly>;
 };
 
 /// Launches rows of type T with results of any type.
 template <typename T>
-cudaError_t LaunchRmsNormRows(DataType y_type, bool plain, const RmsNormArguments& arguments, cudaStream_t stream) {
-  return LaunchRowsOf<T, RmsNormKernels<T>>(RowWork::kOneSum, y_type, plain, arguments.total_rows, arguments, stream);
+cudaError_t LaunchRmsNormRows(DataType y_type, RowAccess access, const RmsNormArguments& arguments,
+                              cudaStream_t stream) {
+  return LaunchRowsOf<T, RmsNormKernels<T>>(RowWork::kOneSum, y_type, access, arguments.total_rows, arguments, stream);
 }
 
 // A file each, so that they compile side by side.
-extern template cudaError_t LaunchRmsNormRows<__half>(DataType, bool, const RmsNormArguments&, cudaStream_t);
-extern template cudaError_t LaunchRmsNormRows<__nv_bfloat16>(DataType, bool, const RmsNormArguments&, cudaStream_t);
-extern template cudaError_t LaunchRmsNormRows<float>(DataType, bool, const RmsNormArguments&, cudaStream_t);
-extern template cudaError_t LaunchRmsNormRows<double>(DataType, bool, const RmsNormArguments&, cudaStream_t);
+extern template cudaError_t LaunchRmsNormRows<__half>(DataType, RowAccess, const RmsNormArguments&, cudaStream_t);
+extern template cudaError_t LaunchRmsNormRows<__nv_bfloat16>(DataType, RowAccess, const RmsNormArguments&,
+                                                             cudaStream_t);
+extern template cudaError_t LaunchRmsNormRows<float>(DataType, RowAccess, const RmsNormArguments&, cudaStream_t);
+extern template cudaError_t LaunchRmsNormRows<double>(DataType, RowAccess, const RmsNormArguments&, cudaStream_t);
 
 }  // namespace kernelwire
 

@@ -3,6 +3,7 @@
 
 namespace kernelwire {
 
-template cudaError_t LaunchSoftmaxRows<__nv_bfloat16, false>(DataType, bool, const SoftmaxArguments&, cudaStream_t);
+template cudaError_t LaunchSoftmaxRows<__nv_bfloat16, false>(DataType, RowAccess, const SoftmaxArguments&,
+                                                             cudaStream_t);
 
 }  // namespace kernelwire

@@ -3,6 +3,6 @@
 
 namespace kernelwire {
 
-template cudaError_t LaunchSoftmaxRows<__half, false>(DataType, bool, const SoftmaxArguments&, cudaStream_t);
+template cudaError_t LaunchSoftmaxRows<__half, false>(DataType, RowAccess, const SoftmaxArguments&, cudaStream_t);
 
 }  // namespace kernelwire

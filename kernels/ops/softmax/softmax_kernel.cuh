@@ -1,5 +1,5 @@
 // softmax and log_softmax on the device: one kernel for rows that registers hold, one for longer rows and for results
-// of another type than x, one for interleaved rows (an axis that is not the last), and the launch of each.
+// of another type than x, and the launch of these and of that for interleaved rows (softmax_interleaved.cuh).
 #ifndef KERNELWIRE_KERNELS_OPS_SOFTMAX_SOFTMAX_KERNEL_CUH_
 #define KERNELWIRE_KERNELS_OPS_SOFTMAX_SOFTMAX_KERNEL_CUH_
 
@@ -7,64 +7,14 @@
 #include <type_traits>
 
 #include "kernels/core/launch.h"
-#include "kernels/ops/softmax/softmax.h"
+#include "kernels/ops/softmax/softmax_interleaved.cuh"
+#include "kernels/ops/softmax/softmax_row.cuh"
 #include "kernels/primitives/row_access.h"
 #include "kernels/primitives/row_launch.cuh"
-#include "kernels/primitives/row_parameter.h"
 #include "kernels/primitives/row_stream.cuh"
 #include "kernels/primitives/running_softmax.cuh"
-#include "kernels/primitives/segment_table.cuh"
 
 namespace kernelwire {
-
-struct SoftmaxArguments {
-  SegmentTable table;
-  std::int64_t pieces;  // see SoftmaxParams
-  std::int64_t width;
-  std::int64_t inner;
-  SoftmaxAlgorithm algorithm;
-  RowTuning tuning;
-};
-
-/// Where one row, or one piece of interleaved rows, of one request lies.
-template <typename T, typename Out>
-struct SoftmaxRow {
-  RowSource<T> x;
-  Out* y;
-};
-
-template <typename T, typename Out>
-__device__ __forceinline__ SoftmaxRow<T, Out> SoftmaxRowAt(const SoftmaxArguments& arguments, std::int64_t row) {
-  return arguments.table.PickOf(row, [&](const Segment& segment) -> SoftmaxRow<T, Out> {
-    const std::int64_t index = row - segment.first_row;
-    return {RowSourceAt<T>(segment.inputs[0], index, segment.rows, segment.extents[kRowStrideX], arguments.width),
-            static_cast<Out*>(segment.outputs[0]) + index * segment.extents[kRowStrideY]};
-  });
-}
-
-/// From a row's statistics to its results: probabilities, or (kLog) their logarithms.
-template <bool kLog, typename Out, typename Acc>
-struct SoftmaxResult {
-  Acc maximum;
-  Acc sum;
-  Acc last;  // 1 / sum, or log(sum)
-
-  template <typename Sum>
-  __device__ __forceinline__ explicit SoftmaxResult(const RunningSoftmax<Acc, Sum>& row)
-      : maximum(row.maximum),
-        sum(static_cast<Acc>(row.sum)),
-        last(kLog ? static_cast<Acc>(log(row.sum)) : static_cast<Acc>(Sum{1} / row.sum)) {}
-
-  __device__ __forceinline__ Acc operator()(Acc x) const {
-    return kLog ? (x - maximum) - last : Quotient(SoftmaxExp<Out>(x - maximum));
-  }
-
-  /// A probability from its exponential. A product with 1 / sum would round twice, which only 16 bits hide.
-  __device__ __forceinline__ Acc Quotient(Acc exponential) const {
-    const Acc product = exponential * last;
-    return sizeof(Out) == 2 ? product : fma(fma(-product, sum, exponential), last, product);
-  }
-};
 
 /// The maximum of what a thread holds of stretch `s`.
 template <typename Acc, typename Held>
@@ -136,20 +86,26 @@ __device__ __forceinline__ AgreedRow<Acc, Held::kStretches> Agree(Group& group, 
 }
 
 /// Rows that registers hold: each is read once, and written after all of it has been read.
-template <typename T, bool kLog, typename Shape, bool kPlain>
-__global__ void __launch_bounds__(Shape::BlockThreads(kPlain), Shape::ResidentBlocks(kPlain))
+template <typename T, bool kLog, typename Shape, RowAccess kAccess>
+__global__ void __launch_bounds__(Shape::BlockThreads(kAccess), Shape::ResidentBlocks(kAccess))
     SoftmaxResidentKernel(const __grid_constant__ SoftmaxArguments arguments) {
   AwaitEarlierWork(arguments);
   using Acc = AccumulatorOf<T>;
-  using Held = HeldRow<T, Shape, kPlain>;
+  using Held = HeldRow<T, Shape, kAccess>;
   using Loads = RowLoads<Held, FillMinusInfinity>;
   const int blocks = arguments.tuning.cluster_blocks;
   auto group = RowGrid<typename Shape::Group>::GroupOf(blocks);
-  const HeldSpace<T, Shape, kPlain, 1> space;
+  const HeldSpace<T, Shape, kAccess, 1> space;
   const Loads begin(space.In(0));
-  const auto row_at = [&](std::int64_t index) { return SoftmaxRowAt<T, T>(arguments, index); };
-  ForEachRow<Shape::template kLooksAhead<kPlain>>(
-      group, blocks, arguments.pieces, row_at, begin, [&](const auto& row, Loads& loads, const auto& /*again*/) {
+  const auto row_at = [&](std::int64_t index) {
+    if constexpr (kInUsualLaunch<kAccess>) {
+      return UsualSoftmaxRowAt<T>(arguments, index);
+    } else {
+      return SoftmaxRowAt<T, T>(arguments, index);
+    }
+  };
+  ForEachRow<Shape::template kLooksAhead<kAccess>>(
+      group, blocks, arguments.pieces, row_at, space, begin, [&](const auto& row, Loads& loads, const auto& /*again*/) {
         Exponentials<T, Acc, Held> exponentials;
         const auto agreed = Agree(group, loads.x, exponentials);
         const SoftmaxResult<kLog, T, Acc> result(agreed.row);
@@ -259,91 +215,24 @@ __global__ void __launch_bounds__(kMostThreadsOfStream<kPlain>, kPlain ? 4 : 1) 
   });
 }
 
-/// A block's share of interleaved rows: 32 neighbours, each worked on by one lane of each of 16 warps, so that a warp
-/// reads 32 elements that lie side by side.
-struct InterleavedTile {
-  static constexpr int kRows = 32;
-  static constexpr int kParts = 16;
-  static constexpr int kThreads = kRows * kParts;
-  static constexpr int kHeld = 8;  // elements that a thread has in flight
-};
-
-/// This thread's part of the statistics of one interleaved row: elements part, part + kParts, ...
-template <typename Out, typename Acc, typename T>
-__device__ RunningSoftmax<Acc> InterleavedStatistics(const T* x, std::int64_t width, std::int64_t inner, int part) {
-  constexpr int kHeld = InterleavedTile::kHeld;
-  auto running = RunningSoftmax<Acc>::Empty();
-  for (std::int64_t first = part; first < width; first += InterleavedTile::kParts * kHeld) {
-    Acc values[kHeld];
-#pragma unroll
-    for (int i = 0; i < kHeld; ++i) {
-      const std::int64_t at = first + i * InterleavedTile::kParts;
-      values[i] = at < width ? Widen<Acc>(x[at * inner]) : kMinusInfinity<Acc>;
-    }
-    AddElements<Out>(values, running);
-  }
-  return running;
-}
-
-/// Interleaved rows, always online: read twice. The parts of a row are merged in one order by all its threads.
-template <typename T, bool kLog, typename Out>
-__global__ void __launch_bounds__(InterleavedTile::kThreads)
-    SoftmaxInterleavedKernel(const __grid_constant__ SoftmaxArguments arguments, std::int64_t tiles_of_piece) {
-  AwaitEarlierWork(arguments);
-  using Acc = AccumulatorOf<T, Out>;
-  __shared__ RunningSoftmax<Acc> parts[InterleavedTile::kParts][InterleavedTile::kRows];
-  const int lane = static_cast<int>(threadIdx.x) % InterleavedTile::kRows;
-  const int part = static_cast<int>(threadIdx.x) / InterleavedTile::kRows;
-  const std::int64_t tiles = arguments.pieces * tiles_of_piece;
-  for (std::int64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
-    const auto piece = SoftmaxRowAt<T, Out>(arguments, tile / tiles_of_piece);
-    const std::int64_t row = tile % tiles_of_piece * InterleavedTile::kRows + lane;
-    const std::int64_t width = row < arguments.inner ? arguments.width : 0;
-    const T* const x = piece.x.data + row;
-    parts[part][lane] = InterleavedStatistics<Out, Acc>(x, width, arguments.inner, part);
-    __syncthreads();
-    RunningSoftmax<Acc> statistics = parts[0][lane];
-#pragma unroll
-    for (int i = 1; i < InterleavedTile::kParts; ++i) {
-      statistics = Merge<Out>(statistics, parts[i][lane]);
-    }
-    __syncthreads();  // before the next tile overwrites the parts
-    const SoftmaxResult<kLog, Out, Acc> result(statistics);
-    for (std::int64_t i = part; i < width; i += InterleavedTile::kParts) {
-      piece.y[row + i * arguments.inner] = Narrow<Out>(result(Widen<Acc>(x[i * arguments.inner])));
-    }
-  }
-}
-
-template <typename T, bool kLog>
-cudaError_t LaunchInterleavedSoftmax(DataType y_type, const SoftmaxArguments& arguments, cudaStream_t stream) {
-  constexpr std::int64_t kMostBlocks = 2147483647;
-  const std::int64_t tiles = (arguments.inner + InterleavedTile::kRows - 1) / InterleavedTile::kRows;
-  LaunchShape shape;
-  shape.blocks = std::min(arguments.pieces * tiles, kMostBlocks);
-  shape.threads = InterleavedTile::kThreads;
-  return WithFloatType(y_type, [&](auto tag) {
-    using Out = typename decltype(tag)::Type;
-    return LaunchKernel(&SoftmaxInterleavedKernel<T, kLog, Out>, shape, stream, arguments, tiles);
-  });
-}
-
 template <typename T, bool kLog>
 struct SoftmaxKernels {
   static constexpr int kInputs = 1;
-  template <typename Shape, bool kPlain>
-  static constexpr auto kHeld = &SoftmaxResidentKernel<T, kLog, Shape, kPlain>;
+  static constexpr bool kDense = false;
+  template <typename Shape, RowAccess kAccess>
+  static constexpr auto kHeld = &SoftmaxResidentKernel<T, kLog, Shape, kAccess>;
   template <typename Out, bool kPlain, StreamPass kOnly>
   static constexpr auto kStreamed = &SoftmaxStreamKernel<T, kLog, Out, kPlain, kOnly>;
 };
 
 /// Launches rows of type T with results of any type.
 template <typename T, bool kLog>
-cudaError_t LaunchSoftmaxRows(DataType y_type, bool plain, const SoftmaxArguments& arguments, cudaStream_t stream) {
+cudaError_t LaunchSoftmaxRows(DataType y_type, RowAccess access, const SoftmaxArguments& arguments,
+                              cudaStream_t stream) {
   if (arguments.inner > 1) {
     return LaunchInterleavedSoftmax<T, kLog>(y_type, arguments, stream);
   }
-  return LaunchRowsOf<T, SoftmaxKernels<T, kLog>>(RowWork::kSoftmax, y_type, plain, arguments.pieces, arguments,
+  return LaunchRowsOf<T, SoftmaxKernels<T, kLog>>(RowWork::kSoftmax, y_type, access, arguments.pieces, arguments,
                                                   stream);
 }
 
@@ -353,16 +242,16 @@ int LaunchSoftmaxFamily(const Launch& launch, CUstream_st* stream) {
   const auto params = launch.plan->Params<SoftmaxParams>();
   const SoftmaxArguments arguments{TableOf(launch), launch.total_rows, params.width,
                                    params.inner,    params.algorithm,  {}};
-  const bool plain =
-      RowsArePlain(launch, params.x_type, params.width, {{false, 0, kRowStrideX}, {true, 0, kRowStrideY}}, {});
+  const RowAccess access =
+      AccessOf(launch, params.x_type, params.width, {{false, 0, kRowStrideX}, {true, 0, kRowStrideY}}, {});
   return WithFloatType(params.x_type, [&](auto tag) {
-    return LaunchSoftmaxRows<typename decltype(tag)::Type, kLog>(params.y_type, plain, arguments, stream);
+    return LaunchSoftmaxRows<typename decltype(tag)::Type, kLog>(params.y_type, access, arguments, stream);
   });
 }
 
 // A file each, so that they compile side by side.
 #define KERNELWIRE_SOFTMAX_ROWS(T, kLog) \
-  extern template cudaError_t LaunchSoftmaxRows<T, kLog>(DataType, bool, const SoftmaxArguments&, cudaStream_t)
+  extern template cudaError_t LaunchSoftmaxRows<T, kLog>(DataType, RowAccess, const SoftmaxArguments&, cudaStream_t)
 KERNELWIRE_SOFTMAX_ROWS(__half, false);
 KERNELWIRE_SOFTMAX_ROWS(__nv_bfloat16, false);
 KERNELWIRE_SOFTMAX_ROWS(float, false);

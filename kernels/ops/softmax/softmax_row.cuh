@@ -1,0 +1,86 @@
+// A row of softmax, and what becomes of it once its statistics are known.
+#ifndef KERNELWIRE_KERNELS_OPS_SOFTMAX_SOFTMAX_ROW_CUH_
+#define KERNELWIRE_KERNELS_OPS_SOFTMAX_SOFTMAX_ROW_CUH_
+
+#include <cstdint>
+
+#include "kernels/core/launch.h"
+#include "kernels/ops/softmax/softmax.h"
+#include "kernels/primitives/row_parameter.h"
+#include "kernels/primitives/row_tuning.h"
+#include "kernels/primitives/row_usual.cuh"
+#include "kernels/primitives/row_vectors.cuh"
+#include "kernels/primitives/running_softmax.cuh"
+#include "kernels/primitives/segment_table.cuh"
+
+namespace kernelwire {
+
+struct SoftmaxArguments {
+  SegmentTable table;
+  std::int64_t pieces;  // see SoftmaxParams
+  std::int64_t width;
+  std::int64_t inner;
+  SoftmaxAlgorithm algorithm;
+  RowTuning tuning;
+};
+
+/// Where one row, or one piece of interleaved rows, of one request lies.
+template <typename T, typename Out>
+struct SoftmaxRow {
+  RowSource<T> x;
+  Out* y;
+
+  template <typename F>
+  __device__ __forceinline__ void ForEachInput(const F& f) {
+    f(0, x);
+  }
+  template <typename F>
+  __device__ __forceinline__ void ForEachOutput(const F& f) {
+    f(0, y);
+  }
+};
+
+template <typename T, typename Out>
+__device__ __forceinline__ SoftmaxRow<T, Out> SoftmaxRowAt(const SoftmaxArguments& arguments, std::int64_t row) {
+  return arguments.table.PickOf(row, [&](const Segment& segment) -> SoftmaxRow<T, Out> {
+    const std::int64_t index = row - segment.first_row;
+    return {RowSourceAt<T>(segment.inputs[0], index, segment.rows, segment.extents[kRowStrideX], arguments.width),
+            static_cast<Out*>(segment.outputs[0]) + index * segment.extents[kRowStrideY]};
+  });
+}
+
+/// The same in the usual launch.
+template <typename T>
+__device__ __forceinline__ SoftmaxRow<T, T> UsualSoftmaxRowAt(const SoftmaxArguments& arguments, std::int64_t row) {
+  const Segment& only = arguments.table.only;
+  return {UsualSourceAt<T>(only.inputs[0], row, arguments.width),
+          UsualRowAt(static_cast<T*>(only.outputs[0]), row, arguments.width)};
+}
+
+/// From a row's statistics to its results: probabilities, or (kLog) their logarithms.
+template <bool kLog, typename Out, typename Acc>
+struct SoftmaxResult {
+  Acc maximum;
+  Acc sum;
+  Acc last;  // 1 / sum, or log(sum)
+
+  template <typename Sum>
+  __device__ __forceinline__ explicit SoftmaxResult(const RunningSoftmax<Acc, Sum>& row)
+      : maximum(row.maximum),
+        sum(static_cast<Acc>(row.sum)),
+        last(kLog ? static_cast<Acc>(log(row.sum)) : static_cast<Acc>(Sum{1} / row.sum)) {}
+
+  __device__ __forceinline__ Acc operator()(Acc x) const {
+    return kLog ? (x - maximum) - last : Quotient(SoftmaxExp<Out>(x - maximum));
+  }
+
+  /// A probability from its exponential. A product with 1 / sum would round twice, which only 16 bits hide.
+  __device__ __forceinline__ Acc Quotient(Acc exponential) const {
+    const Acc product = exponential * last;
+    return sizeof(Out) == 2 ? product : fma(fma(-product, sum, exponential), last, product);
+  }
+};
+
+}  // namespace kernelwire
+
+#endif  // KERNELWIRE_KERNELS_OPS_SOFTMAX_SOFTMAX_ROW_CUH_

@@ -1,0 +1,91 @@
+// Which kernels the rows of a launch may take: what a kernel is told of its launch must hold for all of it.
+#include "kernels/primitives/row_access.h"
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "kernels/core/launch.h"
+#include "kernels/core/segment.h"
+
+namespace kernelwire {
+namespace {
+
+constexpr int kUnwanted = 1;  // an output
+
+/// x, a weight and y of a request on granules, its rows one after another.
+Segment UsualSegment(std::int64_t width) {
+  alignas(kGranuleBytes) static std::byte memory[3 * kGranuleBytes];
+  Segment segment{};
+  segment.inputs[0] = memory;
+  segment.inputs[1] = memory + kGranuleBytes;
+  segment.outputs[0] = memory + 2 * kGranuleBytes;
+  segment.rows = 5;
+  segment.extents[kRowStrideX] = width;
+  segment.extents[kRowStrideY] = width;
+  segment.extents[kRowWeight] = PackRowParameter({RowParameterKind::kRow, DataType::kBf16});
+  return segment;
+}
+
+RowAccess AccessOfSegments(const std::vector<Segment>& segments, std::int64_t width) {
+  Launch launch;
+  launch.segments = segments.data();
+  launch.segment_count = static_cast<int>(segments.size());
+  for (const Segment& segment : segments) {
+    launch.total_rows += segment.rows;
+  }
+  return AccessOf(launch, DataType::kBf16, width, {{false, 0, kRowStrideX}, {true, 0, kRowStrideY}}, {{1, kRowWeight}},
+                  {kUnwanted});
+}
+
+TEST(RowAccessTest, TheUsualLaunchIsDenseInVectorsAndTiledInHalves) {
+  EXPECT_EQ(AccessOfSegments({UsualSegment(64)}, 64), RowAccess::kDense);
+  EXPECT_EQ(AccessOfSegments({UsualSegment(100)}, 100), RowAccess::kTiled);
+  EXPECT_EQ(AccessOfSegments({UsualSegment(102)}, 102), RowAccess::kShifted);
+  EXPECT_EQ(AccessOfSegments({UsualSegment(7)}, 7), RowAccess::kShifted);
+}
+
+TEST(RowAccessTest, WhatIsUnusualOfALaunchIsSeen) {
+  const auto half_a_granule_on = [](const void* at) { return static_cast<const std::byte*>(at) + kGranuleBytes / 2; };
+  const std::pair<const char*, std::function<void(Segment&)>> kChanges[] = {
+      {"x apart", [](Segment& segment) { segment.extents[kRowStrideX] += 8; }},
+      {"y apart", [](Segment& segment) { segment.extents[kRowStrideY] += 8; }},
+      {"no weight", [](Segment& segment) { segment.extents[kRowWeight] = 0; }},
+      {"a weight for all",
+       [](Segment& segment) {
+         segment.extents[kRowWeight] = PackRowParameter({RowParameterKind::kOne, DataType::kBf16});
+       }},
+      {"a weight of another type",
+       [](Segment& segment) {
+         segment.extents[kRowWeight] = PackRowParameter({RowParameterKind::kRow, DataType::kFp32});
+       }},
+      {"another output", [](Segment& segment) { segment.outputs[kUnwanted] = segment.outputs[0]; }},
+      {"too many rows", [](Segment& segment) { segment.rows = std::int64_t{1} << 31; }},
+  };
+  for (const auto& [name, change] : kChanges) {
+    for (const std::int64_t width : {64, 100}) {
+      Segment segment = UsualSegment(width);
+      change(segment);
+      EXPECT_EQ(AccessOfSegments({segment}, width), width == 64 ? RowAccess::kPlain : RowAccess::kShifted)
+          << name << ", width " << width;
+    }
+  }
+  Segment begins_in_a_granule = UsualSegment(100);
+  begins_in_a_granule.inputs[0] = half_a_granule_on(begins_in_a_granule.inputs[0]);
+  EXPECT_EQ(AccessOfSegments({begins_in_a_granule}, 100), RowAccess::kShifted);
+  Segment weight_begins_in_a_granule = UsualSegment(100);
+  weight_begins_in_a_granule.inputs[1] = half_a_granule_on(weight_begins_in_a_granule.inputs[1]);
+  EXPECT_EQ(AccessOfSegments({weight_begins_in_a_granule}, 100), RowAccess::kShifted);
+}
+
+TEST(RowAccessTest, SeveralRequestsAreNotTheUsualLaunch) {
+  EXPECT_EQ(AccessOfSegments({UsualSegment(64), UsualSegment(64)}, 64), RowAccess::kPlain);
+  EXPECT_EQ(AccessOfSegments({UsualSegment(100), UsualSegment(100)}, 100), RowAccess::kShifted);
+}
+
+}  // namespace
+}  // namespace kernelwire
