@@ -229,11 +229,18 @@ class PartTotals {
   template <typename Changed, typename Change, typename Combine>
   __device__ __forceinline__ Changed Merge(BlockGroup& group, const Changed& identity, const Change& change,
                                            const Combine& combine) const {
+    return group.Reduce(RowParts<Changed, 1>{{ShareOf(identity, change, combine)}}, identity, combine);
+  }
+
+  /// This thread's share of that.
+  template <typename Changed, typename Change, typename Combine>
+  __device__ __forceinline__ Changed ShareOf(const Changed& identity, const Change& change,
+                                             const Combine& combine) const {
     Changed merged = identity;
     for (int i = static_cast<int>(threadIdx.x); i < parts_; i += static_cast<int>(blockDim.x)) {
       merged = combine(merged, change(At(i), i));
     }
-    return group.Reduce(RowParts<Changed, 1>{{merged}}, identity, combine);
+    return merged;
   }
 
  private:

@@ -129,6 +129,16 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess), Shape::ResidentB
       });
 }
 
+/// The statistics of all threads together. They agree on the maximum first, so that each sum is rescaled once: merged
+/// in steps, it would be rounded at each.
+template <typename Out, typename Acc>
+__device__ __forceinline__ RunningSoftmax<Acc> Together(BlockGroup& group, const RunningSoftmax<Acc>& own) {
+  const Acc maximum =
+      group.Reduce(RowParts<Acc, 1>{{own.maximum}}, kMinusInfinity<Acc>, [](Acc a, Acc b) { return fmax(a, b); });
+  const Acc factor = SoftmaxExp<Out>(own.maximum - SoftmaxOffset(maximum));
+  return {maximum, RowSum(group, RowParts<double, 1>{{own.sum * static_cast<double>(factor)}})};
+}
+
 /// The statistics of a part of a row in one pass: each thread keeps a running maximum and sum, and the threads' are
 /// merged.
 template <typename Out, typename Acc, bool kPlain, typename T>
@@ -143,11 +153,7 @@ __device__ RunningSoftmax<Acc> OnlineStatistics(BlockGroup& group, const RowSour
     ForEachElement<Acc>(held, 0, [&](int i, Acc value) { values[i] = value; });
     AddElements<Out>(values, running);
   });
-  using Merged = RunningSoftmax<Acc, Acc>;
-  const Merged merged =
-      group.Reduce(RowParts<Merged, 1>{{{running.maximum, static_cast<Acc>(running.sum)}}}, Merged::Empty(),
-                   [](const Merged& a, const Merged& b) { return Merge<Out>(a, b); });
-  return {merged.maximum, static_cast<double>(merged.sum)};
+  return Together<Out>(group, running);
 }
 
 /// The same in two passes: the maximum, then the sum.
@@ -198,8 +204,9 @@ __global__ void __launch_bounds__(kMostThreadsOfStream<kPlain>, kPlain ? 4 : 1) 
     }
     const auto statistics =
         pass == StreamPass::kResults
-            ? totals.Merge(group, Statistics::Empty(),
-                           [](const Statistics& a, const Statistics& b) { return Merge<Out>(a, b); })
+            ? Together<Out>(group, totals.ShareOf(
+                                       Statistics::Empty(), [](const Statistics& of_part, int) { return of_part; },
+                                       [](const Statistics& a, const Statistics& b) { return Merge<Out>(a, b); }))
             : statistics_of(range);
     const SoftmaxResult<kLog, Out, Acc> result(statistics);
     const auto compute = [&](std::int64_t, Acc(&values)[kElementsOfGranule<T>]) {
