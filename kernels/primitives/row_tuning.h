@@ -190,7 +190,10 @@ inline RowTuning TuneLongRows(RowWork work, std::int64_t row_bytes, std::int64_t
     return SpreadRow(row_bytes, 256);
   }
   const LongRowLimits limits = LimitsOf(work, element_bytes);
-  if (row_bytes <= limits.of_four) {
+  // Short rows of FP32 want more warps where those are full, or almost.
+  const bool fills_warps = (row_bytes - 1) % kBytesOfStretch >= kBytesOfStretch * 3 / 4 - 1;
+  const bool in_fours = work == RowWork::kMoments && element_bytes == 4 && row_bytes <= 8192 && fills_warps;
+  if (row_bytes <= limits.of_four || in_fours) {
     return HoldRow(row_bytes, 512, 4);
   }
   if (row_bytes <= limits.of_eight) {
