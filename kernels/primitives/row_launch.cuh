@@ -220,8 +220,9 @@ cudaError_t LaunchStream(const Arguments& arguments, std::int64_t rows, cudaStre
 }
 
 /// Launches rows of type T, with results of type `y_type`, by the tuning that fits them. `Kernels` names an operator's
-/// two, kHeld<Shape, plain> for rows that registers hold, with results of type T, and kStreamed<Out, plain, pass> for
-/// all others, and says how many rows they read for each result. `plain`: see RowsArePlain. Sets arguments.tuning.
+/// two, kHeld<Shape, access> for rows that registers hold, with results of type T, and kStreamed<Out, plain, pass> for
+/// all others, and says how many rows they read for each result, and whether there are some for dense rows of lanes
+/// (kDense). `access`: see AccessOf. Sets arguments.tuning.
 template <typename T, typename Kernels, typename Arguments>
 cudaError_t LaunchRowsOf(RowWork work, DataType y_type, RowAccess access, std::int64_t rows, Arguments arguments,
                          cudaStream_t stream) {

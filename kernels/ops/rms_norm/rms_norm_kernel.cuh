@@ -42,8 +42,8 @@ struct RmsFactor {
         leaves_f32(std::is_same_v<Acc, float> && MeanSquareLeavesF32(mean_square, epsilon.As<Acc>())) {}
 };
 
-/// y = (x * factor) * weight of a held row. Weights of up to 4 vectors were asked for before the row's reduction;
-/// registers do not hold more beside the row.
+/// y = (x * factor) * weight of a held row. `kFetched`: weights were asked for before the row's reduction. Registers
+/// hold no more than 4 vectors of them beside the row.
 template <bool kFetched, typename Held, typename Group, typename Parameter, typename Acc>
 __device__ __forceinline__ void StoreScaled(const Group& group, const Held& held, Parameter& weight, Acc factor,
                                             typename Held::Element* y, int width, Granule* out) {
