@@ -72,8 +72,7 @@ inline void SetNormParams(const NormParams& params, Plan& plan) {
   plan.key.Append(static_cast<std::uint64_t>(params.width));
   plan.key.AppendDouble(params.epsilon);
   plan.SetParams(params);
-  plan.workspace_bytes =
-      StreamWorkspaceBytes(params.width * static_cast<std::int64_t>(SizeOf(params.x_type)), plan.rows);
+  plan.workspace_bytes = StreamWorkspaceBytes(params.width, SizeOf(params.x_type), plan.rows);
 }
 
 /// The word of extents that says how the optional parameter `name` of rows of `x` is read.

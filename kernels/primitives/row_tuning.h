@@ -87,18 +87,21 @@ constexpr StreamedParts PartsOfStreamedRow(std::int64_t row_bytes) {
     return {row_bytes, 1};
   }
   std::int64_t bytes = 16384;
-  while (bytes * (bytes < kLongPart ? 128 : 1024) < row_bytes) {
+  while (bytes <= (row_bytes - 1) / (bytes < kLongPart ? 128 : 1024)) {  // no product: a request may name any width
     bytes *= 2;
   }
-  return {bytes, static_cast<int>((row_bytes + bytes - 1) / bytes)};
+  return {bytes, static_cast<int>((row_bytes - 1) / bytes + 1)};
 }
 
 /// What a part leaves for its like takes at most this in the workspace of its request.
 inline constexpr std::size_t kStreamedTotalBytes = 16;
 
-/// The workspace of a request for `rows` rows, which are walked over if they are long.
-constexpr std::size_t StreamWorkspaceBytes(std::int64_t row_bytes, std::int64_t rows) {
-  const int parts = PartsOfStreamedRow(row_bytes).count;
+/// The workspace of a request for `rows` rows of `width` elements, which are walked over if they are long.
+constexpr std::size_t StreamWorkspaceBytes(std::int64_t width, std::size_t element_bytes, std::int64_t rows) {
+  if (rows == 0) {
+    return 0;  // and their bytes may be more than 64 bits count
+  }
+  const int parts = PartsOfStreamedRow(width * static_cast<std::int64_t>(element_bytes)).count;
   const std::size_t totals = parts > 1 ? static_cast<std::size_t>(rows) * static_cast<std::size_t>(parts) : 0;
   return (totals * kStreamedTotalBytes + 255) / 256 * 256;
 }

@@ -174,6 +174,20 @@ TEST_P(RowOperatorsTest, StridesThatCannotBeAreRefused) {
   }
 }
 
+/// Their bytes are counted in 63 bits, and not all that is made of them.
+TEST_P(RowOperatorsTest, AnEmptyTensorMayHaveRowsOfAnyWidth) {
+  for (const std::int64_t width : {std::int64_t{1} << 40, (std::int64_t{1} << 59) + 1, (std::int64_t{1} << 60) - 1}) {
+    OperatorCase empty;
+    empty.name = "empty";
+    HostTensor x;
+    x.desc = TensorDesc{DataType::kFp64, {0, width}};
+    empty.inputs.assign(Rows().inputs.size(), x);
+    const auto planned = PlanCase(Rows().op(), empty);
+    ASSERT_TRUE(planned.ok()) << planned.status();
+    EXPECT_EQ((*planned)->plan.workspace_bytes, 0U) << width;
+  }
+}
+
 /// A request is cut between rows only where rows follow each other.
 TEST_P(RowOperatorsTest, DenseRowsMayBeCut) {
   const OperatorCase dense = MakeCase(Rows(), DataType::kBf16, {3, 8}, 25);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -203,8 +204,9 @@ TEST(RowTuningTest, HoldsEveryRowInAnOrderThatFollowsFromItsBytes) {
 
 /// Which parts a row has decides its bits; how many of them a block has at a time does not.
 TEST(RowTuningTest, PartsOfLongRowsFollowFromTheirBytes) {
-  for (const std::int64_t row_bytes : {kLongestHeldRow + 2, std::int64_t{2} << 20, (std::int64_t{4} << 20) + 6,
-                                       std::int64_t{64} << 20, (std::int64_t{64} << 20) + 16, std::int64_t{8} << 30}) {
+  for (const std::int64_t row_bytes :
+       {kLongestHeldRow + 2, std::int64_t{2} << 20, (std::int64_t{4} << 20) + 6, std::int64_t{64} << 20,
+        (std::int64_t{64} << 20) + 16, std::int64_t{8} << 30, std::numeric_limits<std::int64_t>::max()}) {
     const StreamedParts alone = StreamRows(row_bytes, 1).parts;
     for (const std::int64_t rows : {1, 16, 256, 100000}) {
       const RowTuning tuning = StreamRows(row_bytes, rows);
@@ -213,14 +215,14 @@ TEST(RowTuningTest, PartsOfLongRowsFollowFromTheirBytes) {
       EXPECT_EQ(tuning.parts.count, alone.count);
       EXPECT_EQ(tuning.threads, kThreadsOfPart);
       EXPECT_EQ(tuning.parts.bytes % 16, 0);
-      EXPECT_GE(tuning.parts.bytes * tuning.parts.count, row_bytes);
+      EXPECT_GT(tuning.parts.bytes, (row_bytes - 1) / tuning.parts.count);
       EXPECT_LT(tuning.parts.bytes * (tuning.parts.count - 1), row_bytes);
-      EXPECT_GE(StreamWorkspaceBytes(row_bytes, rows),
+      EXPECT_GE(StreamWorkspaceBytes(row_bytes, 1, rows),
                 kStreamedTotalBytes * static_cast<std::size_t>(rows * tuning.parts.count));
     }
   }
   EXPECT_EQ(StreamRows(kLongestHeldRow, 1000).parts.count, 1);
-  EXPECT_EQ(StreamWorkspaceBytes(kLongestHeldRow, 1000), 0U);
+  EXPECT_EQ(StreamWorkspaceBytes(kLongestHeldRow, 1, 1000), 0U);
 }
 
 }  // namespace

@@ -127,8 +127,7 @@ absl::StatusOr<Plan> PlanSoftmax(const PlanRequest& request) {
                                             plan));
   plan.work_bytes = BytesTouched(request, plan);
   if (contiguous) {
-    plan.workspace_bytes =
-        StreamWorkspaceBytes(params.width * static_cast<std::int64_t>(SizeOf(params.x_type)), plan.rows);
+    plan.workspace_bytes = StreamWorkspaceBytes(params.width, SizeOf(params.x_type), plan.rows);
   }
   plan.key.Append(static_cast<std::uint64_t>(params.x_type));
   plan.key.Append(static_cast<std::uint64_t>(params.y_type));
