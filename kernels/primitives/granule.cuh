@@ -190,6 +190,27 @@ __device__ __forceinline__ void Unpack(const Granule& granule, Acc (&values)[kEl
   }
 }
 
+/// The same for elements that have been unpacked before a reduction; `zero`: UnknownZero(). ptxas would take the first
+/// results again, and would hold all of them meanwhile, in twice the registers. With a term that might not be zero they
+/// are others, at no cost: shifting and masking are instructions of three operands.
+template <typename T, typename Acc>
+__device__ __forceinline__ void UnpackAgain(const Granule& granule, unsigned zero,
+                                            Acc (&values)[kElementsOfGranule<T>]) {
+  if constexpr (std::is_same_v<T, __nv_bfloat16>) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      unsigned low = 0;
+      unsigned high = 0;
+      asm("mad.lo.u32 %0, %1, 65536, %2;" : "=r"(low) : "r"(granule.words[i]), "r"(zero));
+      asm("lop3.b32 %0, %1, 0xFFFF0000, %2, 0xEA;" : "=r"(high) : "r"(granule.words[i]), "r"(zero));  // (a & b) | c
+      values[2 * i] = static_cast<Acc>(__uint_as_float(low));
+      values[2 * i + 1] = static_cast<Acc>(__uint_as_float(high));
+    }
+  } else {
+    Unpack<T>(granule, values);
+  }
+}
+
 /// Each value rounded once, to nearest even.
 template <typename T, typename Acc>
 __device__ __forceinline__ Granule Pack(const Acc (&values)[kElementsOfGranule<T>]) {

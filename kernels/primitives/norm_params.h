@@ -3,6 +3,7 @@
 #define KERNELWIRE_KERNELS_PRIMITIVES_NORM_PARAMS_H_
 
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 
 #include "kernels/core/dtype.h"
@@ -16,6 +17,23 @@ struct NormEpsilon {
   float f32 = 0.0F;
 
   static constexpr NormEpsilon Of(double epsilon) { return {epsilon, static_cast<float>(epsilon)}; }
+
+  template <typename Acc>
+  KERNELWIRE_HOST_DEVICE constexpr Acc As() const {
+    return std::is_same_v<Acc, float> ? static_cast<Acc>(f32) : static_cast<Acc>(f64);
+  }
+};
+
+/// 1 / width in each accumulator's type: a mean is a sum times it, where a division would take a dozen instructions.
+struct WidthReciprocal {
+  double f64 = 0.0;
+  float f32 = 0.0F;
+
+  /// Infinite where rows are empty, so that the mean of nothing is no number.
+  static constexpr WidthReciprocal Of(std::int64_t width) {
+    const double reciprocal = width == 0 ? std::numeric_limits<double>::infinity() : 1.0 / static_cast<double>(width);
+    return {reciprocal, static_cast<float>(reciprocal)};
+  }
 
   template <typename Acc>
   KERNELWIRE_HOST_DEVICE constexpr Acc As() const {

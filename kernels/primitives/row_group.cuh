@@ -33,7 +33,8 @@ struct LaneGroup {
   static_assert(kLanesOfRow >= 2 && kLanesOfRow <= 32 && (kLanesOfRow & (kLanesOfRow - 1)) == 0);
   static constexpr int kLanes = kLanesOfRow;  // neighbours in rank that can shuffle: `members`
 
-  __device__ __forceinline__ int rank() const { return static_cast<int>(threadIdx.x) % kLanes; }
+  __device__ __forceinline__ int rank() const { return static_cast<int>(threadIdx.x % kLanes); }
+  __device__ __forceinline__ int lane() const { return rank(); }
   __device__ __forceinline__ int size() const { return kLanes; }
   __device__ __forceinline__ unsigned members() const { return MembersOfGroup<kLanes>(); }
   __device__ __forceinline__ bool IsInTurnOf(const LaneGroup& /*other*/) const { return true; }
@@ -56,6 +57,8 @@ class BlockGroup {
       : cluster_blocks_(cluster_blocks), exchange_(cluster_blocks) {}
 
   __device__ __forceinline__ int rank() const { return static_cast<int>(exchange_.block() * blockDim.x + threadIdx.x); }
+  /// Among the neighbours that can shuffle.
+  __device__ __forceinline__ int lane() const { return rank() % kLanes; }
   __device__ __forceinline__ int size() const { return static_cast<int>(blockDim.x) * cluster_blocks_; }
   __device__ __forceinline__ unsigned members() const { return 0xFFFFFFFFU; }
   /// Whether the next reduction takes the places that it would take as that of `other`, a copy; see ReturnTo.

@@ -28,14 +28,14 @@ template <int kLanes>
 struct RowGrid<LaneGroup<kLanes>> {
   static __device__ __forceinline__ LaneGroup<kLanes> GroupOf(int /*cluster_blocks*/) { return {}; }
   static __device__ __forceinline__ std::int64_t FirstRow(int /*cluster_blocks*/) {
-    return std::int64_t{blockIdx.x} * RowsOfBlock() + static_cast<int>(threadIdx.x) / kLanes;
+    return std::int64_t{blockIdx.x} * RowsOfBlock() + threadIdx.x / kLanes;
   }
   static __device__ __forceinline__ std::int64_t RowsOfGrid(int /*cluster_blocks*/) {
     return std::int64_t{gridDim.x} * RowsOfBlock();
   }
 
  private:
-  static __device__ __forceinline__ int RowsOfBlock() { return static_cast<int>(blockDim.x) / kLanes; }
+  static __device__ __forceinline__ unsigned RowsOfBlock() { return blockDim.x / kLanes; }
 };
 
 template <>
@@ -44,10 +44,16 @@ struct RowGrid<BlockGroup> {
 
   static __device__ __forceinline__ BlockGroup GroupOf(int cluster_blocks) { return BlockGroup(cluster_blocks); }
   static __device__ __forceinline__ std::int64_t FirstRow(int cluster_blocks) {
-    return blockIdx.x / static_cast<unsigned>(cluster_blocks);
+    return Clusters(blockIdx.x, cluster_blocks);
   }
   static __device__ __forceinline__ std::int64_t RowsOfGrid(int cluster_blocks) {
-    return gridDim.x / static_cast<unsigned>(cluster_blocks);
+    return Clusters(gridDim.x, cluster_blocks);
+  }
+
+ private:
+  /// Most rows have a block each, and a division takes as long as the rest of the way to their first read.
+  static __device__ __forceinline__ unsigned Clusters(unsigned blocks, int cluster_blocks) {
+    return cluster_blocks == 1 ? blocks : blocks / static_cast<unsigned>(cluster_blocks);
   }
 };
 
@@ -142,10 +148,7 @@ struct RowShape {
   using Group = GroupType;
   static constexpr int kVectors = kVectorsOfThread;
   static constexpr bool kOfBlocks = std::is_same_v<GroupType, BlockGroup>;
-  static constexpr bool kRoomy = kAhead;
-  /// Rows that are not plain pass through shared memory, which holds the next one too.
-  template <RowAccess kAccess>
-  static constexpr bool kLooksAhead = kAhead || (kOfBlocks && kAccess == RowAccess::kShifted && kVectors > 4);
+  static constexpr bool kLooksAhead = kAhead;
 
   // For __launch_bounds__: as many registers as let enough of the largest blocks run at a time. Rows that begin
   // anywhere want more, so their blocks are smaller (TuneRows).

@@ -23,6 +23,7 @@ __device__ __forceinline__ T* UsualRowAt(T* tensor, std::int64_t row, std::int64
 /// The same for reading; what lies beside the row is of no interest.
 template <typename T>
 __device__ __forceinline__ RowSource<T> UsualSourceAt(const void* tensor, std::int64_t row, std::int64_t width) {
+  __builtin_assume(tensor != nullptr);
   return {UsualRowAt(static_cast<const T*>(tensor), row, width), static_cast<int>(width), false, false};
 }
 

@@ -84,8 +84,7 @@ struct RowVectors {
   template <typename Group>
   static __device__ __forceinline__ int IndexOf(const Group& group, int v) {
     constexpr int kLanes = Group::kLanes;
-    const int lane = group.rank() % kLanes;
-    return ((group.rank() - lane) * kVectors + v * kLanes + lane) * kLength;
+    return ((group.rank() - group.lane()) * kVectors + v * kLanes + group.lane()) * kLength;
   }
 
   /// Elements from the beginning of one of a thread's vectors to that of the next.
@@ -136,6 +135,9 @@ struct RowVectors {
   /// machine code, too: ptxas, which sees through Opaque, would keep them apart, in twice as many registers, unless
   /// words might have changed.
   __device__ __forceinline__ void StayPacked() {
+    if (kVectors <= 2) {
+      return;  // there are registers for all elements
+    }
     const unsigned zero = std::is_same_v<T, __half> ? UnknownZero() : 0;
 #pragma unroll
     for (Granule& vector : vectors) {
@@ -208,7 +210,7 @@ struct RowVectors {
   /// Where stretch `s` of this thread's lanes begins.
   template <typename Group>
   static __device__ __forceinline__ int FirstOf(const Group& group, int s) {
-    return IndexOf(group, s * kVectorsOfStretch) - group.rank() % Group::kLanes * kLength;
+    return IndexOf(group, s * kVectorsOfStretch) - group.lane() * kLength;
   }
 
   template <typename Group>

@@ -30,7 +30,7 @@ class StretchSpace {
   static constexpr int kGranules = kLanes < 8 ? kUnits + 1 + (kLanes + 7 - kUnits % 8) % 8 : kUnits + 1;
 
   __device__ __forceinline__ StretchSpace(const Group& group, Granule* place)
-      : members_(group.members()), lane_(group.rank() % kLanes), place_(place) {
+      : members_(group.members()), lane_(group.lane()), place_(place) {
     __builtin_assume(__isShared(place));
   }
 

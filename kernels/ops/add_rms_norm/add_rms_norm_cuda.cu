@@ -6,8 +6,12 @@ namespace kernelwire {
 
 int LaunchAddRmsNormCuda(const Launch& launch, CUstream_st* stream) {
   const auto params = launch.plan->Params<AddRmsNormParams>();
-  const AddRmsNormArguments arguments{
-      TableOf(launch), launch.total_rows, params.width, NormEpsilon::Of(params.epsilon), {}};
+  const AddRmsNormArguments arguments{TableOf(launch),
+                                      launch.total_rows,
+                                      params.width,
+                                      NormEpsilon::Of(params.epsilon),
+                                      WidthReciprocal::Of(params.width),
+                                      {}};
   const RowAccess access = AccessOf(launch, params.x_type, params.width,
                                     {{false, kAddRmsNormA, kRowStrideX},
                                      {false, kAddRmsNormB, kRowStrideB},

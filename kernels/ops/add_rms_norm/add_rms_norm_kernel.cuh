@@ -131,6 +131,7 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess), kFew ? 1 : Shape
   const int blocks = arguments.tuning.cluster_blocks;
   const int width = static_cast<int>(arguments.width);
   auto group = RowGrid<typename Shape::Group>::GroupOf(blocks);
+  const RowMean<T, typename Shape::Group, Acc> mean(arguments.reciprocal, width);
   const HeldSpace<T, Shape, kAccess, 2> space;
   const Loads begin(space.In(0), space.In(1));
   const auto row_at = [&](std::int64_t index) {
@@ -140,8 +141,7 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess), kFew ? 1 : Shape
       return AddRmsNormRowAt<T, T>(arguments, index);
     }
   };
-  constexpr bool kAhead =
-      kAccess == RowAccess::kShifted && Shape::template kLooksAhead<kAccess>;  // registers do not hold two more rows
+  constexpr bool kAhead = kAccess == RowAccess::kShifted && Shape::kLooksAhead;  // registers do not hold two more rows
   ForEachRow<kAhead>(
       group, blocks, arguments.total_rows, row_at, space, begin,
       [&](const auto& row, Loads& loads, const auto& /*again*/) {
@@ -152,8 +152,7 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess), kFew ? 1 : Shape
           weight.Prefetch(group, width);
         }
         loads.x.StayPacked();
-        const RmsFactor<Acc> scale(RowSum(group, SumOfSquares<Acc>(loads.x)) / static_cast<Acc>(width),
-                                   arguments.epsilon);
+        const RmsFactor<Acc> scale(mean(RowSum(group, SumOfSquares<Acc>(loads.x))), arguments.epsilon);
         loads.x.StayPacked();
         weight.StayPacked();
         if (row.y != nullptr) {

@@ -5,8 +5,12 @@
 namespace kernelwire {
 int LaunchLayerNormCuda(const Launch& launch, CUstream_st* stream) {
   const auto params = launch.plan->Params<LayerNormParams>();
-  const LayerNormArguments arguments{
-      TableOf(launch), launch.total_rows, params.width, NormEpsilon::Of(params.epsilon), {}};
+  const LayerNormArguments arguments{TableOf(launch),
+                                     launch.total_rows,
+                                     params.width,
+                                     NormEpsilon::Of(params.epsilon),
+                                     WidthReciprocal::Of(params.width),
+                                     {}};
   const RowAccess access = AccessOf(
       launch, params.x_type, params.width, {{false, kLayerNormX, kRowStrideX}, {true, kLayerNormY, kRowStrideY}},
       {{kLayerNormWeightInput, kRowWeight}, {kLayerNormBiasInput, kRowBias}}, {kLayerNormMean, kLayerNormInvStdDev});

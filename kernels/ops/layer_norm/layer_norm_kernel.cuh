@@ -11,6 +11,7 @@
 #include "kernels/ops/layer_norm/layer_norm_row.cuh"
 #include "kernels/ops/layer_norm/layer_norm_stream.cuh"
 #include "kernels/primitives/row_launch.cuh"
+#include "kernels/primitives/row_mean.cuh"
 #include "kernels/primitives/row_parameter.cuh"
 
 namespace kernelwire {
@@ -121,6 +122,7 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess), kFew ? 1 : Shape
   using Parameter = DeviceParameter<T, Shape::kVectors, Acc, kAccess>;
   const int blocks = arguments.tuning.cluster_blocks;
   auto group = RowGrid<typename Shape::Group>::GroupOf(blocks);
+  const RowMean<T, typename Shape::Group, Acc> mean(arguments.reciprocal, arguments.width);
   const HeldSpace<T, Shape, kAccess, 1> space;
   const auto row_at = [&](std::int64_t index) {
     if constexpr (kInUsualLaunch<kAccess>) {
@@ -129,9 +131,9 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess), kFew ? 1 : Shape
       return LayerNormRowAt<T, T>(arguments, index);
     }
   };
-  constexpr bool kAhead = Shape::template kLooksAhead<kAccess>;
+  constexpr bool kAhead = Shape::kLooksAhead;
   constexpr bool kFindsAgain = Shape::kOfBlocks && !kAhead && !kFew;
-  constexpr int kAtOnce = kFew ? 0 : Shape::kRoomy ? 4 : 2;  // more would take registers from the row
+  constexpr int kAtOnce = kFew ? 0 : Shape::kLooksAhead ? 4 : 2;  // more would take registers from the row
   const auto finish = [&](const auto& begun, Loads& loads, const auto& again) {
     auto row = begun;
     Parameter weight(row.weight_word, row.weight, Acc{1});
@@ -140,7 +142,7 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess), kFew ? 1 : Shape
       weight.Prefetch(group, row.x.count);
       bias.Prefetch(group, row.x.count);
     }
-    const auto moments = MomentsOf<Acc>(group, loads.x, loads.beginning, row.x.count);
+    const auto moments = MomentsOf<Acc>(group, loads.x, loads.beginning, row.x.count, mean);
     loads.x.StayPacked();
     if constexpr (kFindsAgain) {
       row = again();

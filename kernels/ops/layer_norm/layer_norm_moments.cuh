@@ -44,11 +44,12 @@ struct Moments {
   Acc variance;
   bool is_close;  // the first mean was near enough, by `most_off`: squares did not cancel
 
-  template <typename Sum>
-  __device__ __forceinline__ Moments(Acc first, const Deviations<Sum>& total, Sum width, float most_off) {
-    const Sum centre = total.sum / width;
+  /// `mean` gives that of a sum.
+  template <typename Sum, typename Mean>
+  __device__ __forceinline__ Moments(Acc first, const Deviations<Sum>& total, const Mean& mean, float most_off) {
+    const Sum centre = mean(total.sum);
     const auto off = static_cast<Acc>(centre);
-    variance = static_cast<Acc>(fma(-total.sum, centre, total.squares) / width);
+    variance = static_cast<Acc>(mean(fma(-total.sum, centre, total.squares)));
     is_close = off * off <= static_cast<Acc>(most_off) * variance;  // not of a NaN
     variance = variance < Acc{0} ? Acc{0} : variance;
     first_mean = first + off;
@@ -98,7 +99,8 @@ inline constexpr float kMostOff = sizeof(T) == 2 ? 2.0F : 0.5F;
 /// since a sum could leave the type.
 template <typename T, int kLength, typename Acc>
 __device__ __forceinline__ Acc MeanOfBeginning(Acc (&values)[kLength], int width) {
-  const Acc share = Acc{1} / static_cast<Acc>(min(width, kLanesOfBeginning<T> * kLength));
+  constexpr int kElements = kLanesOfBeginning<T> * kLength;
+  const Acc share = width >= kElements ? Acc{1} / kElements : Acc{1} / static_cast<Acc>(width);
 #pragma unroll
   for (Acc& value : values) {
     value *= share;
@@ -202,14 +204,15 @@ __device__ __forceinline__ Acc FirstMean(const BlockGroup& /*group*/, const Held
   return beginning.template Mean<Acc>();
 }
 
-/// The moments of a held row of `width` elements. Called by all of the group.
-template <typename Acc, typename Held, typename Group, typename Beginning>
-__device__ __forceinline__ Moments<Acc> MomentsOf(Group& group, Held& held, const Beginning& beginning, int width) {
+/// The moments of a held row of `width` elements; `mean` gives that of a sum. Called by all of the group.
+template <typename Acc, typename Held, typename Group, typename Beginning, typename Mean>
+__device__ __forceinline__ Moments<Acc> MomentsOf(Group& group, Held& held, const Beginning& beginning, int width,
+                                                  const Mean& mean) {
   Acc first_mean = FirstMean<Acc>(group, held, beginning, width);
 #pragma unroll 1
   for (bool again = false;; again = true) {
-    const Moments<Acc> moments(first_mean, TotalOf(group, DeviationsOf(group, held, width, first_mean)),
-                               static_cast<Acc>(width), kMostOff<typename Held::Element>);
+    const Moments<Acc> moments(first_mean, TotalOf(group, DeviationsOf(group, held, width, first_mean)), mean,
+                               kMostOff<typename Held::Element>);
     if (again || moments.is_close) {  // alike in the whole group
       return moments;
     }
@@ -242,7 +245,7 @@ __device__ __noinline__ Moments<double> MomentsInF64(Group group, const Row row)
   }
   const Deviations<double> total = TotalOf(group, parts);
   ReturnTo(before, group);
-  return {first_mean, total, static_cast<double>(width), 0.0F};
+  return {first_mean, total, [&](double sum) { return sum / width; }, 0.0F};
 }
 
 }  // namespace kernelwire

@@ -19,6 +19,7 @@ struct LayerNormArguments {
   std::int64_t total_rows;
   std::int64_t width;
   NormEpsilon epsilon;
+  WidthReciprocal reciprocal;
   RowTuning tuning;
 };
 

@@ -18,6 +18,7 @@ namespace kernelwire {
 template <bool kPlain, typename Acc, typename T>
 __device__ Moments<Acc> StreamMoments(BlockGroup& group, const RowSource<T>& x, const RowPart& part, Granule* place) {
   const std::int64_t width = part.end - part.first;
+  const auto mean = [&](Acc sum) { return sum / static_cast<Acc>(width); };
   RowBeginning<T, false> beginning;
   beginning.Load(x.data + part.first, width);
   Acc first_mean = beginning.template Mean<Acc>();
@@ -30,7 +31,7 @@ __device__ Moments<Acc> StreamMoments(BlockGroup& group, const RowSource<T>& x, 
       own = {own.sum + static_cast<double>(of_stretch.sum), own.squares + static_cast<double>(of_stretch.squares)};
     });
     const RowParts<Deviations<Acc>, 1> parts{{{static_cast<Acc>(own.sum), static_cast<Acc>(own.squares)}}};
-    const Moments<Acc> moments(first_mean, TotalOf(group, parts), static_cast<Acc>(width), kMostOff<T>);
+    const Moments<Acc> moments(first_mean, TotalOf(group, parts), mean, kMostOff<T>);
     if (again || moments.is_close) {  // alike in the whole group
       return moments;
     }

@@ -6,8 +6,12 @@ namespace kernelwire {
 
 int LaunchRmsNormCuda(const Launch& launch, CUstream_st* stream) {
   const auto params = launch.plan->Params<RmsNormParams>();
-  const RmsNormArguments arguments{
-      TableOf(launch), launch.total_rows, params.width, NormEpsilon::Of(params.epsilon), {}};
+  const RmsNormArguments arguments{TableOf(launch),
+                                   launch.total_rows,
+                                   params.width,
+                                   NormEpsilon::Of(params.epsilon),
+                                   WidthReciprocal::Of(params.width),
+                                   {}};
   const RowAccess access =
       AccessOf(launch, params.x_type, params.width, {{false, kRmsNormX, kRowStrideX}, {true, 0, kRowStrideY}},
                {{kRmsNormWeightInput, kRowWeight}});

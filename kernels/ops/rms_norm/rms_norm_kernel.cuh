@@ -12,6 +12,7 @@
 #include "kernels/primitives/inverse_root.cuh"
 #include "kernels/primitives/norm_params.h"
 #include "kernels/primitives/row_launch.cuh"
+#include "kernels/primitives/row_mean.cuh"
 #include "kernels/primitives/row_parameter.cuh"
 #include "kernels/primitives/row_stream.cuh"
 #include "kernels/primitives/row_vectors.cuh"
@@ -49,13 +50,19 @@ __device__ __forceinline__ void StoreScaled(const Group& group, const Held& held
                                             typename Held::Element* y, int width, Granule* out) {
   using T = typename Held::Element;
   using Values = Acc(&)[Held::kLength];
+  constexpr bool kAgain = !std::is_same_v<Group, BlockGroup>;  // those divide on the way here (RowMean)
+  const unsigned zero = kAgain ? UnknownZero() : 0;
   // The usual weight has a loop of its own, without a branch for each vector.
   const auto store = [&](const auto& parameter) {
     Held::Store(group, y, width, out, [&](int v, int index) {
       Acc weights[Held::kLength];
       parameter(v, index, weights);
       Acc values[Held::kLength];
-      Unpack<T>(held.vectors[v], values);
+      if constexpr (kAgain) {
+        UnpackAgain<T>(held.vectors[v], zero, values);
+      } else {
+        Unpack<T>(held.vectors[v], values);
+      }
 #pragma unroll
       for (int j = 0; j < Held::kLength; ++j) {
         values[j] = values[j] * factor * weights[j];
@@ -144,6 +151,7 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess), Shape::ResidentB
   const int blocks = arguments.tuning.cluster_blocks;
   const int width = static_cast<int>(arguments.width);
   auto group = RowGrid<typename Shape::Group>::GroupOf(blocks);
+  const RowMean<T, typename Shape::Group, Acc> mean(arguments.reciprocal, width);
   const HeldSpace<T, Shape, kAccess, 1> space;
   const auto row_at = [&](std::int64_t index) {
     if constexpr (kInUsualLaunch<kAccess>) {
@@ -152,7 +160,7 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess), Shape::ResidentB
       return RmsNormRowAt<T, T>(arguments, index);
     }
   };
-  ForEachRow<Shape::template kLooksAhead<kAccess>>(
+  ForEachRow<Shape::kLooksAhead>(
       group, blocks, arguments.total_rows, row_at, space, Loads(space.In(0)),
       [&](const auto& row, Loads& loads, const auto& /*again*/) {
         DeviceParameter<T, Shape::kVectors, Acc, kAccess> weight(row.weight_word, row.weight, Acc{1});
@@ -162,7 +170,7 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess), Shape::ResidentB
         const Acc sum = RowSum(group, SumOfSquares<Acc>(loads.x));
         loads.x.StayPacked();
         weight.StayPacked();
-        const RmsFactor<Acc> scale(sum / static_cast<Acc>(width), arguments.epsilon);
+        const RmsFactor<Acc> scale(mean(sum), arguments.epsilon);
         StoreRmsNorm<(Shape::kVectors <= 4)>(group, loads.x, weight, scale, row, width, arguments.epsilon.f64,
                                              space.Out(), [x = row.x.data](int i) { return Widen<double>(x[i]); });
       });

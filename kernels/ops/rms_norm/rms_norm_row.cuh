@@ -18,6 +18,7 @@ struct RmsNormArguments {
   std::int64_t total_rows;
   std::int64_t width;
   NormEpsilon epsilon;
+  WidthReciprocal reciprocal;
   RowTuning tuning;
 };
 
