@@ -5,6 +5,8 @@
 #define KERNELWIRE_KERNELS_PRIMITIVES_REDUCE_COLUMNS_CUH_
 
 #include <cstdint>
+#include <type_traits>
+#include <utility>
 
 #include "kernels/device/launch.cuh"
 #include "kernels/primitives/reduce_parts.cuh"
@@ -56,6 +58,16 @@ struct ColumnItem {
   }
 };
 
+/// Whether a reduction takes kLength columns side by side, as AddColumns(rows, totals), which must give each the same
+/// as AddTile does.
+template <typename R, int kLength, typename = void>
+struct AddsColumns : std::false_type {};
+template <typename R, int kLength>
+struct AddsColumns<R, kLength,
+                   std::void_t<decltype(std::declval<const R&>().AddColumns(
+                       std::declval<const Operand<typename R::Element, kLength, R::kInputs> (&)[kVectorsInFlight]>(),
+                       std::declval<typename R::Total (&)[kLength]>()))>> : std::true_type {};
+
 /// Columns [column, column + kLength) of one run. `kPlain`: vectors, aligned; the run is the piece's only one.
 template <typename R, int kLength, bool kPlain>
 class ColumnWalk {
@@ -85,23 +97,34 @@ class ColumnWalk {
         const std::int64_t row = first + u * step;
         rows[u] = row < end ? Load(row) : Operand<T, kLength, R::kInputs>::Filled(fill);
       }
-#pragma unroll
-      for (int j = 0; j < kLength; ++j) {
-        Operand<T, 1, R::kInputs> column[kVectorsInFlight];
-#pragma unroll
-        for (int u = 0; u < kVectorsInFlight; ++u) {
-          column[u].present = rows[u].present >> j & 1U;
-#pragma unroll
-          for (int i = 0; i < R::kInputs; ++i) {
-            column[u].inputs[i] = Packed<T, 1>::Filled(rows[u].inputs[i].Get(j));
-          }
-        }
-        reduction.AddTile(column, first, step, totals[j]);
+      if constexpr (AddsColumns<R, kLength>::value) {
+        reduction.AddColumns(rows, totals);
+      } else {
+        AddEach(reduction, rows, first, step, totals);
       }
     }
   }
 
  private:
+  /// One column after another.
+  __device__ __forceinline__ void AddEach(const R& reduction,
+                                          const Operand<T, kLength, R::kInputs> (&rows)[kVectorsInFlight],
+                                          std::int64_t first, int step, Total (&totals)[kLength]) const {
+#pragma unroll
+    for (int j = 0; j < kLength; ++j) {
+      Operand<T, 1, R::kInputs> column[kVectorsInFlight];
+#pragma unroll
+      for (int u = 0; u < kVectorsInFlight; ++u) {
+        column[u].present = rows[u].present >> j & 1U;
+#pragma unroll
+        for (int i = 0; i < R::kInputs; ++i) {
+          column[u].inputs[i] = Packed<T, 1>::Filled(rows[u].inputs[i].Get(j));
+        }
+      }
+      reduction.AddTile(column, first, step, totals[j]);
+    }
+  }
+
   __device__ __forceinline__ Operand<T, kLength, R::kInputs> Load(std::int64_t row) const {
     const std::int64_t offset = kPlain ? row * arguments_.layout.run : arguments_.layout.reduced.Offset(row);
     Operand<T, kLength, R::kInputs> operand;

@@ -75,6 +75,16 @@ struct FloatSum {
   }
 };
 
+/// Four rows of four columns of bytes, turned: word i of the result is byte i of each of the four words.
+__device__ __forceinline__ uint4 TurnedBytes(unsigned a, unsigned b, unsigned c, unsigned d) {
+  const unsigned ab_low = __byte_perm(a, b, 0x5140);
+  const unsigned cd_low = __byte_perm(c, d, 0x5140);
+  const unsigned ab_high = __byte_perm(a, b, 0x7362);
+  const unsigned cd_high = __byte_perm(c, d, 0x7362);
+  return {__byte_perm(ab_low, cd_low, 0x5410), __byte_perm(ab_low, cd_low, 0x7632),
+          __byte_perm(ab_high, cd_high, 0x5410), __byte_perm(ab_high, cd_high, 0x7632)};
+}
+
 /// Integers, exactly. A tile's sum fits the type after next, and the total of any number of tiles is as wide as it must
 /// be: 64 bits where 2^55 elements fit into them, else 128.
 template <typename T>
@@ -102,24 +112,51 @@ struct IntegerSum {
     total += sum;
   }
 
+  /// Columns of 8-bit integers, four rows at a time.
+  template <int kCount, int kLength, typename = std::enable_if_t<sizeof(T) == 1 && kLength % 4 == 0 && kCount % 4 == 0>>
+  __device__ __forceinline__ void AddColumns(const Operand<T, kLength, 1> (&rows)[kCount],
+                                             Total (&totals)[kLength]) const {
+#pragma unroll
+    for (int i = 0; i < kLength / 4; ++i) {
+      int sums[4] = {};
+#pragma unroll
+      for (int u = 0; u < kCount; u += 4) {
+        const uint4 columns = TurnedBytes(rows[u].inputs[0].words[i], rows[u + 1].inputs[0].words[i],
+                                          rows[u + 2].inputs[0].words[i], rows[u + 3].inputs[0].words[i]);
+        sums[0] = AddBytes(columns.x, sums[0]);
+        sums[1] = AddBytes(columns.y, sums[1]);
+        sums[2] = AddBytes(columns.z, sums[2]);
+        sums[3] = AddBytes(columns.w, sums[3]);
+      }
+#pragma unroll
+      for (int j = 0; j < 4; ++j) {
+        totals[4 * i + j] += sums[j];
+      }
+    }
+  }
+
   __device__ __forceinline__ void Store(const ReduceArguments& arguments, const ResultPlace& place, Total total) const {
     StoreSum(arguments, place, total, finish);
   }
 
  private:
   /// Four 8-bit integers an instruction: their product with four ones.
+  static __device__ __forceinline__ int AddBytes(unsigned bytes, int sum) {
+    constexpr unsigned kOnes = 0x01010101U;
+    if constexpr (std::is_signed_v<T>) {
+      return __dp4a(static_cast<int>(bytes), static_cast<int>(kOnes), sum);
+    } else {
+      return static_cast<int>(__dp4a(bytes, kOnes, static_cast<unsigned>(sum)));
+    }
+  }
+
   template <int kLength>
   static __device__ __forceinline__ Partial SumOf(const Packed<T, kLength>& packed) {
     Partial sum = 0;
     if constexpr (sizeof(T) == 1 && kLength % 4 == 0) {
-      constexpr unsigned kOnes = 0x01010101U;
 #pragma unroll
       for (int i = 0; i < kLength / 4; ++i) {
-        if constexpr (std::is_signed_v<T>) {
-          sum = __dp4a(static_cast<int>(packed.words[i]), static_cast<int>(kOnes), sum);
-        } else {
-          sum = static_cast<int>(__dp4a(packed.words[i], kOnes, static_cast<unsigned>(sum)));
-        }
+        sum = AddBytes(packed.words[i], sum);
       }
     } else {
 #pragma unroll
