@@ -56,8 +56,8 @@ TEST_P(RowOrderTest, BitsDoNotFollowTheNumberOfRows) {
   SCOPED_TRACE("seed " + std::to_string(kRowSeed));
   const auto& [name, row_inputs, parameters, dtype] = GetParam();
   const Operator& op = *FindOperator(name);
-  // Widths with every kind of tuning for one, some and many rows; 40001 begins rows anywhere.
-  for (const std::int64_t width : {5000, 40000, 40001}) {
+  // Widths with every kind of tuning for one, some and many rows; odd ones begin rows anywhere.
+  for (const std::int64_t width : {1200, 1537, 5000, 10240, 12289, 18432, 40000, 40001}) {
     const auto row_bytes = width * static_cast<std::int64_t>(SizeOf(dtype));
     for (DeviceRunner* const device : AllDeviceRunners()) {
       // On the host nothing changes any more once there are rows for every thread.
