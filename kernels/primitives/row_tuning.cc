@@ -1,6 +1,7 @@
 #include "kernels/primitives/row_tuning.h"
 
 #include <algorithm>
+#include <cstddef>
 
 namespace kernelwire {
 namespace {
@@ -107,6 +108,10 @@ RowTuning HoldForMoments(std::int64_t row_bytes, bool narrow) {
                                                                       : LookAhead(row_bytes);
 }
 
+/// How rows are held, by RowWork.
+using Holding = RowTuning (*)(std::int64_t row_bytes, bool narrow);
+constexpr Holding kHold[] = {HoldForOneSum, HoldForTwoInputs, HoldForSoftmax, HoldForMoments};
+
 /// A row that is longer than a stretch, on a device with clusters.
 RowTuning TuneLongRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, int element_bytes) {
   const bool fits_4 = row_bytes <= kLongestHeldRow / 2;
@@ -116,18 +121,7 @@ RowTuning TuneLongRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, 
   if (AreSomeRows(row_bytes, rows) && fits_4 && (work == RowWork::kTwoInputs || row_bytes > kLongestRowOfBlock)) {
     return SpreadRow(row_bytes, 256);
   }
-  const bool narrow = element_bytes == 2;
-  switch (work) {
-    case RowWork::kOneSum:
-      return HoldForOneSum(row_bytes, narrow);
-    case RowWork::kTwoInputs:
-      return HoldForTwoInputs(row_bytes, narrow);
-    case RowWork::kSoftmax:
-      return HoldForSoftmax(row_bytes, narrow);
-    case RowWork::kMoments:
-      break;
-  }
-  return HoldForMoments(row_bytes, narrow);
+  return kHold[static_cast<std::size_t>(work)](row_bytes, element_bytes == 2);
 }
 
 // The same for rows that are not plain. They want more of everything, so that fewer are at work at a time.
@@ -185,6 +179,9 @@ RowTuning HoldShiftedForMoments(std::int64_t row_bytes, bool narrow) {
   return row_bytes <= one_block || row_bytes > kLongestHeldRow / 2 ? LookAhead(row_bytes) : LookAhead(row_bytes, 256);
 }
 
+constexpr Holding kHoldShifted[] = {HoldShiftedForOneSum, HoldShiftedForTwoInputs, HoldShiftedForSoftmax,
+                                    HoldShiftedForMoments};
+
 /// A row longer than a stretch that is not plain.
 RowTuning TuneShiftedRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, int element_bytes, bool clusters) {
   if (!clusters) {
@@ -193,18 +190,7 @@ RowTuning TuneShiftedRows(RowWork work, std::int64_t row_bytes, std::int64_t row
   if (row_bytes <= kLongestHeldRow / 4 && AreFewRows(row_bytes, rows)) {
     return SpreadRow(row_bytes, 128);
   }
-  const bool narrow = element_bytes == 2;
-  switch (work) {
-    case RowWork::kOneSum:
-      return HoldShiftedForOneSum(row_bytes, narrow);
-    case RowWork::kTwoInputs:
-      return HoldShiftedForTwoInputs(row_bytes, narrow);
-    case RowWork::kSoftmax:
-      return HoldShiftedForSoftmax(row_bytes, narrow);
-    case RowWork::kMoments:
-      break;
-  }
-  return HoldShiftedForMoments(row_bytes, narrow);
+  return kHoldShifted[static_cast<std::size_t>(work)](row_bytes, element_bytes == 2);
 }
 
 }  // namespace

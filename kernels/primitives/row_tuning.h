@@ -42,7 +42,8 @@ struct RowTuning {
   std::string ToString() const;
 };
 
-/// What is done with a row, as far as it decides how many of them should be worked on at a time.
+/// What is done with a row, as far as it decides how many of them should be worked on at a time. row_tuning.cc has
+/// tables in this order.
 enum class RowWork : std::uint8_t {
   kOneSum,     // one reduction (rms_norm)
   kTwoInputs,  // one reduction, over the sum of two rows (add_rms_norm)
