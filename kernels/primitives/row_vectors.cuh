@@ -40,6 +40,22 @@ __device__ __forceinline__ RowSource<T> RowSourceAt(const void* tensor, std::int
           (rows - 1 - index) * stride >= kReach};
 }
 
+/// A row of an operator with one input and one result, which begins at `y`. The functions: see row_tile.cuh.
+template <typename T, typename Out>
+struct RowAndResult {
+  RowSource<T> x;
+  Out* y;
+
+  template <typename F>
+  __device__ __forceinline__ void ForEachInput(const F& f) {
+    f(0, x);
+  }
+  template <typename F>
+  __device__ __forceinline__ void ForEachOutput(const F& f) {
+    f(0, y);
+  }
+};
+
 /// What fills the vectors beyond a row's end.
 struct FillZero {
   template <typename T>

@@ -3,6 +3,7 @@
 #include "kernels/primitives/row_access.h"
 
 namespace kernelwire {
+
 int LaunchLayerNormCuda(const Launch& launch, CUstream_st* stream) {
   const auto params = launch.plan->Params<LayerNormParams>();
   const LayerNormArguments arguments{TableOf(launch),

@@ -25,25 +25,14 @@ struct LayerNormArguments {
 
 /// Where one row of one request lies, and what scales and shifts it. Outputs that nobody asked for are null.
 template <typename T, typename Out>
-struct LayerNormRow {
+struct LayerNormRow : RowAndResult<T, Out> {
   using Statistic = std::conditional_t<std::is_same_v<T, double>, double, float>;
-  RowSource<T> x;
-  Out* y;
   Statistic* mean;
   Statistic* inv_std_dev;
   const void* weight;
   std::int64_t weight_word;
   const void* bias;
   std::int64_t bias_word;
-
-  template <typename F>
-  __device__ __forceinline__ void ForEachInput(const F& f) {
-    f(0, x);
-  }
-  template <typename F>
-  __device__ __forceinline__ void ForEachOutput(const F& f) {
-    f(0, y);
-  }
 };
 
 template <typename T, typename Out>
@@ -56,15 +45,15 @@ __device__ __forceinline__ LayerNormRow<T, Out> LayerNormRowAt(const LayerNormAr
       auto* const data = static_cast<Element*>(segment.outputs[output_index]);
       return data == nullptr ? data : data + offset;
     };
-    return {
-        RowSourceAt<T>(segment.inputs[kLayerNormX], index, segment.rows, segment.extents[kRowStrideX], arguments.width),
-        output(kLayerNormY, index * segment.extents[kRowStrideY], static_cast<Out*>(nullptr)),
-        output(kLayerNormMean, index, static_cast<Statistic*>(nullptr)),
-        output(kLayerNormInvStdDev, index, static_cast<Statistic*>(nullptr)),
-        segment.inputs[kLayerNormWeightInput],
-        segment.extents[kRowWeight],
-        segment.inputs[kLayerNormBiasInput],
-        segment.extents[kRowBias]};
+    return {{RowSourceAt<T>(segment.inputs[kLayerNormX], index, segment.rows, segment.extents[kRowStrideX],
+                            arguments.width),
+             output(kLayerNormY, index * segment.extents[kRowStrideY], static_cast<Out*>(nullptr))},
+            output(kLayerNormMean, index, static_cast<Statistic*>(nullptr)),
+            output(kLayerNormInvStdDev, index, static_cast<Statistic*>(nullptr)),
+            segment.inputs[kLayerNormWeightInput],
+            segment.extents[kRowWeight],
+            segment.inputs[kLayerNormBiasInput],
+            segment.extents[kRowBias]};
   });
 }
 
@@ -73,8 +62,8 @@ template <typename T>
 __device__ __forceinline__ LayerNormRow<T, T> UsualLayerNormRowAt(const LayerNormArguments& arguments,
                                                                   std::int64_t row) {
   const Segment& only = arguments.table.only;
-  return {UsualSourceAt<T>(only.inputs[kLayerNormX], row, arguments.width),
-          UsualRowAt(static_cast<T*>(only.outputs[kLayerNormY]), row, arguments.width),
+  return {{UsualSourceAt<T>(only.inputs[kLayerNormX], row, arguments.width),
+           UsualRowAt(static_cast<T*>(only.outputs[kLayerNormY]), row, arguments.width)},
           nullptr,
           nullptr,
           UsualParameterAt(only.inputs[kLayerNormWeightInput]),

@@ -24,20 +24,9 @@ struct RmsNormArguments {
 
 /// Where one row of one request lies, and what scales it.
 template <typename T, typename Out>
-struct RmsNormRow {
-  RowSource<T> x;
-  Out* y;
+struct RmsNormRow : RowAndResult<T, Out> {
   const void* weight;
   std::int64_t weight_word;
-
-  template <typename F>
-  __device__ __forceinline__ void ForEachInput(const F& f) {
-    f(0, x);
-  }
-  template <typename F>
-  __device__ __forceinline__ void ForEachOutput(const F& f) {
-    f(0, y);
-  }
 };
 
 template <typename T, typename Out>
@@ -45,9 +34,10 @@ __device__ __forceinline__ RmsNormRow<T, Out> RmsNormRowAt(const RmsNormArgument
   return arguments.table.PickOf(row, [&](const Segment& segment) -> RmsNormRow<T, Out> {
     const std::int64_t index = row - segment.first_row;
     return {
-        RowSourceAt<T>(segment.inputs[kRmsNormX], index, segment.rows, segment.extents[kRowStrideX], arguments.width),
-        static_cast<Out*>(segment.outputs[0]) + index * segment.extents[kRowStrideY],
-        segment.inputs[kRmsNormWeightInput], segment.extents[kRowWeight]};
+        {RowSourceAt<T>(segment.inputs[kRmsNormX], index, segment.rows, segment.extents[kRowStrideX], arguments.width),
+         static_cast<Out*>(segment.outputs[0]) + index * segment.extents[kRowStrideY]},
+        segment.inputs[kRmsNormWeightInput],
+        segment.extents[kRowWeight]};
   });
 }
 
@@ -55,9 +45,10 @@ __device__ __forceinline__ RmsNormRow<T, Out> RmsNormRowAt(const RmsNormArgument
 template <typename T>
 __device__ __forceinline__ RmsNormRow<T, T> UsualRmsNormRowAt(const RmsNormArguments& arguments, std::int64_t row) {
   const Segment& only = arguments.table.only;
-  return {UsualSourceAt<T>(only.inputs[kRmsNormX], row, arguments.width),
-          UsualRowAt(static_cast<T*>(only.outputs[0]), row, arguments.width),
-          UsualParameterAt(only.inputs[kRmsNormWeightInput]), kUsualParameter<T>};
+  return {{UsualSourceAt<T>(only.inputs[kRmsNormX], row, arguments.width),
+           UsualRowAt(static_cast<T*>(only.outputs[0]), row, arguments.width)},
+          UsualParameterAt(only.inputs[kRmsNormWeightInput]),
+          kUsualParameter<T>};
 }
 
 }  // namespace kernelwire

@@ -26,19 +26,7 @@ struct SoftmaxArguments {
 
 /// Where one row, or one piece of interleaved rows, of one request lies.
 template <typename T, typename Out>
-struct SoftmaxRow {
-  RowSource<T> x;
-  Out* y;
-
-  template <typename F>
-  __device__ __forceinline__ void ForEachInput(const F& f) {
-    f(0, x);
-  }
-  template <typename F>
-  __device__ __forceinline__ void ForEachOutput(const F& f) {
-    f(0, y);
-  }
-};
+using SoftmaxRow = RowAndResult<T, Out>;
 
 template <typename T, typename Out>
 __device__ __forceinline__ SoftmaxRow<T, Out> SoftmaxRowAt(const SoftmaxArguments& arguments, std::int64_t row) {
