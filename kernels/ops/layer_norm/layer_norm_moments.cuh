@@ -103,7 +103,7 @@ __device__ __forceinline__ Acc MeanOfBeginning(Acc (&values)[kLength], int width
   const Acc share = width >= kElements ? Acc{1} / kElements : Acc{1} / static_cast<Acc>(width);
 #pragma unroll
   for (Acc& value : values) {
-    value *= share;
+    value = RoundedProduct(value, share);
   }
 #pragma unroll
   for (int step = 1; step < kLength; step *= 2) {
@@ -142,7 +142,8 @@ struct RowBeginning {
       Unpack<T>(granule, values);
       return MeanOfBeginning<T>(values, kElements);
     } else {
-      return ReduceLanes<kElements>(Widen<Acc>(element) * (Acc{1} / kElements), [](Acc a, Acc b) { return a + b; });
+      return ReduceLanes<kElements>(RoundedProduct(Widen<Acc>(element), Acc{1} / kElements),
+                                    [](Acc a, Acc b) { return a + b; });
     }
   }
 };

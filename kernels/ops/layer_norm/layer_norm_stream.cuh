@@ -73,8 +73,8 @@ __device__ MeanAndVariance MergeMoments(BlockGroup& group, const PartTotals<Mean
   };
   const auto total = totals.Merge(group, Deviations<double>{0.0, 0.0}, deviations, add);
   const double inverse = ReciprocalOfCount(width);
-  const double off = total.sum * inverse;
-  const double variance = fma(-total.sum, off, total.squares) * inverse;
+  const double off = RoundedProduct(total.sum, inverse);
+  const double variance = RoundedProduct(fma(-total.sum, off, total.squares), inverse);
   return {first_mean + off, variance < 0.0 ? 0.0 : variance};
 }
 

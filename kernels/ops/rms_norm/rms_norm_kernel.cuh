@@ -287,7 +287,7 @@ __device__ __forceinline__ void StreamRmsNorm(BlockGroup& group, Source& source,
   if (row.y == nullptr) {
     return;
   }
-  const double mean_square = sum * ReciprocalOfCount(range.width);
+  const double mean_square = RoundedProduct(sum, ReciprocalOfCount(range.width));
   const auto in_acc = static_cast<Acc>(mean_square);
   if (std::is_same_v<Acc, float> && MeanSquareLeavesF32(in_acc, epsilon.As<Acc>())) {
     StoreScaledPartInF64(group, source, range, mean_square, epsilon.f64, row.y, row.weight, row.weight_word, out);
