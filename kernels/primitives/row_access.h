@@ -34,13 +34,18 @@ enum class RowAccess : std::uint8_t {
   kDense,    // the same in the usual launch
   kTiled,    // in the usual launch, in halves of vectors: many rows at a time
   kShifted,  // they begin anywhere
+  kOdd,      // the same in the usual launch
 };
 
 /// Whether rows are read and written in whole vectors.
 constexpr bool InVectors(RowAccess access) { return access == RowAccess::kPlain || access == RowAccess::kDense; }
 /// Whether the launch is known to be the usual one.
 template <RowAccess kAccess>
-inline constexpr bool kInUsualLaunch = kAccess == RowAccess::kDense || kAccess == RowAccess::kTiled;
+inline constexpr bool kInUsualLaunch = !(kAccess == RowAccess::kPlain || kAccess == RowAccess::kShifted);
+/// Whether rows may begin anywhere.
+constexpr bool BeginAnywhere(RowAccess access) { return access == RowAccess::kShifted || access == RowAccess::kOdd; }
+template <RowAccess kAccess>
+inline constexpr bool kBeginAnywhere = BeginAnywhere(kAccess);
 
 /// Whether all rows of a tensor begin on granules.
 inline bool IsPlain(const Segment& segment, const RowPlace& place, DataType dtype) {
@@ -108,7 +113,7 @@ inline RowAccess AccessOf(const Launch& launch, DataType dtype, std::int64_t wid
     return usual ? RowAccess::kDense : RowAccess::kPlain;
   }
   const bool halves = width * static_cast<std::int64_t>(SizeOf(dtype)) % (kGranuleBytes / 2) == 0;
-  return usual && halves ? RowAccess::kTiled : RowAccess::kShifted;
+  return !usual ? RowAccess::kShifted : halves ? RowAccess::kTiled : RowAccess::kOdd;
 }
 
 }  // namespace kernelwire

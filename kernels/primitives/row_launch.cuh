@@ -153,12 +153,12 @@ struct RowShape {
   // For __launch_bounds__: as many registers as let enough of the largest blocks run at a time. Rows that begin
   // anywhere want more, so their blocks are smaller (TuneRows).
   static constexpr int BlockThreads(RowAccess access) {
-    return !kOfBlocks                                                   ? BlockThreadsOfLanes(kVectors)
-           : !kAhead && (kVectors > 4 || access == RowAccess::kShifted) ? 256
-                                                                        : RowGrid<BlockGroup>::kBlockThreads;
+    return !kOfBlocks                                           ? BlockThreadsOfLanes(kVectors)
+           : !kAhead && (kVectors > 4 || BeginAnywhere(access)) ? 256
+                                                                : RowGrid<BlockGroup>::kBlockThreads;
   }
   static constexpr int ResidentBlocks(RowAccess access) {
-    const bool shifted = access == RowAccess::kShifted;
+    const bool shifted = BeginAnywhere(access);
     return !kOfBlocks ? (shifted ? 768 : 896) / BlockThreads(access) : kAhead ? 1 : kVectors == 4 && !shifted ? 2 : 3;
   }
 };
@@ -195,6 +195,9 @@ template <typename T, typename Shape, RowAccess kAccess>
 using HeldRow = std::conditional_t<kAccess == RowAccess::kTiled, TiledVectors<T, Shape::kVectors>,
                                    RowVectors<T, Shape::kVectors, InVectors(kAccess)>>;
 
+template <RowAccess kAccess>
+using AccessTag = std::integral_constant<RowAccess, kAccess>;
+
 /// The places of an operator's kernels, which read kInputs rows for each result.
 template <typename T, typename Shape, RowAccess kAccess, int kInputs>
 using HeldSpace = std::conditional_t<kAccess == RowAccess::kTiled, RowTile<T, Shape, kInputs>,
@@ -222,10 +225,37 @@ cudaError_t LaunchStream(const Arguments& arguments, std::int64_t rows, cudaStre
   return error == cudaSuccess ? LaunchKernel(kResults, shape, stream, arguments, StreamPass::kResults) : error;
 }
 
+/// Launches rows that threads of `Shape` hold. Halves of vectors that fill no tile, or that blocks hold, are rows that
+/// begin anywhere.
+template <typename T, typename Kernels, typename Shape, typename Arguments>
+cudaError_t LaunchHeld(RowAccess access, const Arguments& arguments, std::int64_t rows, cudaStream_t stream) {
+  const auto launch = [&](auto tag) {
+    constexpr RowAccess kAccess = decltype(tag)::value;
+    return LaunchRows<typename Shape::Group, HeldSpace<T, Shape, kAccess, Kernels::kInputs>,
+                      Kernels::template kHeld<Shape, kAccess>>(arguments, rows, stream);
+  };
+  if constexpr (Kernels::kUsual) {
+    if constexpr (!Shape::kOfBlocks) {
+      constexpr int kRows = RowTile<T, Shape, Kernels::kInputs>::kRows;
+      if (access == RowAccess::kTiled &&
+          kRows * arguments.width * static_cast<std::int64_t>(sizeof(T)) % kGranuleBytes == 0) {
+        return launch(AccessTag<RowAccess::kTiled>{});
+      }
+    }
+    if (access == RowAccess::kDense) {
+      return launch(AccessTag<RowAccess::kDense>{});
+    }
+    if (access == RowAccess::kTiled || access == RowAccess::kOdd) {
+      return launch(AccessTag<RowAccess::kOdd>{});
+    }
+  }
+  return InVectors(access) ? launch(AccessTag<RowAccess::kPlain>{}) : launch(AccessTag<RowAccess::kShifted>{});
+}
+
 /// Launches rows of type T, with results of type `y_type`, by the tuning that fits them. `Kernels` names an operator's
 /// two, kHeld<Shape, access> for rows that registers hold, with results of type T, and kStreamed<Out, plain, pass> for
-/// all others, and says how many rows they read for each result, and whether there are some for dense rows of lanes
-/// (kDense). `access`: see AccessOf. Sets arguments.tuning.
+/// all others, and says how many rows they read for each result, and whether there are some for the usual launch
+/// (kUsual). `access`: see AccessOf. Sets arguments.tuning.
 template <typename T, typename Kernels, typename Arguments>
 cudaError_t LaunchRowsOf(RowWork work, DataType y_type, RowAccess access, std::int64_t rows, Arguments arguments,
                          cudaStream_t stream) {
@@ -235,25 +265,7 @@ cudaError_t LaunchRowsOf(RowWork work, DataType y_type, RowAccess access, std::i
   arguments.tuning = TuneRows(work, row_bytes, rows, static_cast<int>(sizeof(T)), plain, device);
   if (y_type == kDataTypeOf<T> && arguments.width > 0 && arguments.tuning.method != RowTuning::Method::kStream) {
     return WithRowShape(arguments.tuning, [&](auto shape) {
-      using Shape = decltype(shape);
-      using Group = typename Shape::Group;
-      constexpr int kInputs = Kernels::kInputs;
-      if constexpr (!Shape::kOfBlocks && sizeof(T) <= 4) {
-        using Tile = RowTile<T, Shape, kInputs>;
-        if (access == RowAccess::kTiled && Tile::kRows * row_bytes % kGranuleBytes == 0) {
-          return LaunchRows<Group, Tile, Kernels::template kHeld<Shape, RowAccess::kTiled>>(arguments, rows, stream);
-        }
-      }
-      if constexpr (!Shape::kOfBlocks && Kernels::kDense) {
-        if (access == RowAccess::kDense) {
-          return LaunchRows<Group, HeldSpace<T, Shape, RowAccess::kDense, kInputs>,
-                            Kernels::template kHeld<Shape, RowAccess::kDense>>(arguments, rows, stream);
-        }
-      }
-      return plain ? LaunchRows<Group, HeldSpace<T, Shape, RowAccess::kPlain, kInputs>,
-                                Kernels::template kHeld<Shape, RowAccess::kPlain>>(arguments, rows, stream)
-                   : LaunchRows<Group, HeldSpace<T, Shape, RowAccess::kShifted, kInputs>,
-                                Kernels::template kHeld<Shape, RowAccess::kShifted>>(arguments, rows, stream);
+      return LaunchHeld<T, Kernels, decltype(shape)>(access, arguments, rows, stream);
     });
   }
   arguments.tuning = StreamRows(row_bytes, rows);

@@ -20,11 +20,14 @@ __device__ __forceinline__ T* UsualRowAt(T* tensor, std::int64_t row, std::int64
   return tensor == nullptr ? tensor : tensor + at;
 }
 
-/// The same for reading; what lies beside the row is of no interest.
+/// The same for reading, of `rows` rows. What lies before a row that does not begin on a granule is other rows.
 template <typename T>
-__device__ __forceinline__ RowSource<T> UsualSourceAt(const void* tensor, std::int64_t row, std::int64_t width) {
+__device__ __forceinline__ RowSource<T> UsualSourceAt(const void* tensor, std::int64_t row, std::int64_t rows,
+                                                      std::int64_t width) {
   __builtin_assume(tensor != nullptr);
-  return {UsualRowAt(static_cast<const T*>(tensor), row, width), static_cast<int>(width), false, false};
+  const std::int64_t after = std::int64_t{static_cast<unsigned>(rows - 1 - row)} * static_cast<unsigned>(width);
+  return {UsualRowAt(static_cast<const T*>(tensor), row, width), static_cast<int>(width), true,
+          after >= kElementsOfGranule<T> - 1};
 }
 
 /// What a segment says of a parameter of T, and where it lies.

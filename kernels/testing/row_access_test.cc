@@ -45,8 +45,8 @@ RowAccess AccessOfSegments(const std::vector<Segment>& segments, std::int64_t wi
 TEST(RowAccessTest, TheUsualLaunchIsDenseInVectorsAndTiledInHalves) {
   EXPECT_EQ(AccessOfSegments({UsualSegment(64)}, 64), RowAccess::kDense);
   EXPECT_EQ(AccessOfSegments({UsualSegment(100)}, 100), RowAccess::kTiled);
-  EXPECT_EQ(AccessOfSegments({UsualSegment(102)}, 102), RowAccess::kShifted);
-  EXPECT_EQ(AccessOfSegments({UsualSegment(7)}, 7), RowAccess::kShifted);
+  EXPECT_EQ(AccessOfSegments({UsualSegment(102)}, 102), RowAccess::kOdd);
+  EXPECT_EQ(AccessOfSegments({UsualSegment(7)}, 7), RowAccess::kOdd);
 }
 
 TEST(RowAccessTest, WhatIsUnusualOfALaunchIsSeen) {

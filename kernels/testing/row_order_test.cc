@@ -2,6 +2,7 @@
 // but never in which order its elements are combined.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -123,6 +124,42 @@ TEST_P(RowOrderTest, ShortRowsHaveTheBitsThatTheyHaveAlone) {
   }
 }
 
+/// A request that is alone in its launch has kernels of its own, if it is as most are; among others it gives the same
+/// bits. Rows of every kind of tuning: in whole vectors, in halves of them, and of any length.
+TEST_P(RowOrderTest, TheUsualLaunchChangesNoBit) {
+  SCOPED_TRACE("seed " + std::to_string(kRowSeed));
+  const auto& [name, row_inputs, parameters, dtype] = GetParam();
+  const Operator& op = *FindOperator(name);
+  for (const std::int64_t width :
+       {7,    64,   100,  101,  254,   256,   320,   508,   764,   768,   1000,  1001,  1024,   1537,  2048,
+        3000, 4097, 5000, 8192, 12289, 16384, 18432, 24580, 33001, 40000, 65536, 65540, 131073, 150000}) {
+    const auto case_of = [&, op_inputs = row_inputs, op_parameters = parameters, type = dtype](std::int64_t rows) {
+      OperatorCase test_case;
+      test_case.name = std::to_string(rows) + "_rows_of_" + std::to_string(width);
+      for (int i = 0; i < op_inputs; ++i) {
+        test_case.inputs.push_back(FirstRows(type, rows, width, kRowSeed + static_cast<std::uint64_t>(i)));
+      }
+      for (int i = 0; i < op_parameters; ++i) {
+        test_case.inputs.push_back(
+            MakeTensor(type, {width}, Values::kUniform, kRowSeed + static_cast<std::uint64_t>(i)));
+      }
+      return test_case;
+    };
+    const OperatorCase request = case_of(std::max<std::int64_t>(3, 30000 / width));
+    const OperatorCase other = case_of(1);
+    for (DeviceRunner* const device : AllDeviceRunners()) {
+      const auto alone = device->Run(op, request);
+      ASSERT_TRUE(alone.ok()) << alone.status();
+      const auto together = device->RunBatch(op, {&other, &request});
+      ASSERT_TRUE(together.ok()) << together.status();
+      for (std::size_t i = 0; i < alone->size(); ++i) {
+        EXPECT_TRUE(SameBits((*together)[1][i], (*alone)[i]))
+            << device->name() << ", " << request.name << ", output " << i;
+      }
+    }
+  }
+}
+
 /// A row that is computed in f64 takes part in one reduction more than others: those that come after it, worked on by
 /// the same threads, must not notice.
 TEST_P(RowOrderTest, RowsThatLeaveF32DoNotTroubleTheNext) {
@@ -162,7 +199,9 @@ INSTANTIATE_TEST_SUITE_P(
                       RowOrder{"layer_norm", 1, 2, DataType::kFp32}, RowOrder{"layer_norm", 1, 2, DataType::kBf16},
                       RowOrder{"add_rms_norm", 2, 1, DataType::kFp32}, RowOrder{"add_rms_norm", 2, 1, DataType::kBf16},
                       RowOrder{"softmax", 1, 0, DataType::kBf16}, RowOrder{"softmax", 1, 0, DataType::kFp32},
-                      RowOrder{"add_rms_norm", 2, 1, DataType::kFp16}, RowOrder{"layer_norm", 1, 2, DataType::kFp64}),
+                      RowOrder{"rms_norm", 1, 1, DataType::kFp16}, RowOrder{"add_rms_norm", 2, 1, DataType::kFp16},
+                      RowOrder{"layer_norm", 1, 2, DataType::kFp16}, RowOrder{"softmax", 1, 0, DataType::kFp16},
+                      RowOrder{"layer_norm", 1, 2, DataType::kFp64}),
     [](const auto& suite) { return std::string(suite.param.op) + "_" + NameOf(suite.param.dtype); });
 
 /// What row_group.cuh asks of a tuning, for every length of row.

@@ -59,8 +59,8 @@ template <typename T>
 __device__ __forceinline__ AddRmsNormRow<T, T> UsualAddRmsNormRowAt(const AddRmsNormArguments& arguments,
                                                                     std::int64_t row) {
   const Segment& only = arguments.table.only;
-  return {UsualSourceAt<T>(only.inputs[kAddRmsNormA], row, arguments.width),
-          UsualSourceAt<T>(only.inputs[kAddRmsNormB], row, arguments.width),
+  return {UsualSourceAt<T>(only.inputs[kAddRmsNormA], row, arguments.total_rows, arguments.width),
+          UsualSourceAt<T>(only.inputs[kAddRmsNormB], row, arguments.total_rows, arguments.width),
           UsualRowAt(static_cast<T*>(only.outputs[kAddRmsNormY]), row, arguments.width),
           UsualRowAt(static_cast<T*>(only.outputs[kAddRmsNormResidual]), row, arguments.width),
           UsualParameterAt(only.inputs[kAddRmsNormWeightInput]),
@@ -141,7 +141,7 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess), kFew ? 1 : Shape
       return AddRmsNormRowAt<T, T>(arguments, index);
     }
   };
-  constexpr bool kAhead = kAccess == RowAccess::kShifted && Shape::kLooksAhead;  // registers do not hold two more rows
+  constexpr bool kAhead = kBeginAnywhere<kAccess> && Shape::kLooksAhead;  // registers do not hold two more rows
   ForEachRow<kAhead>(
       group, blocks, arguments.total_rows, row_at, space, begin,
       [&](const auto& row, Loads& loads, const auto& /*again*/) {
@@ -235,10 +235,10 @@ __global__ void __launch_bounds__(kMostThreadsOfStream<kPlain>, kStreamsAtATime<
 template <typename T, bool kFew>
 struct AddRmsNormKernels {
   static constexpr int kInputs = 2;
-  static constexpr bool kDense = false;
+  static constexpr bool kUsual = sizeof(T) <= 4;
   template <typename Shape, RowAccess kAccess>
   static constexpr auto kHeld =
-      &AddRmsNormResidentKernel<T, Shape, kAccess, kFew && kAccess == RowAccess::kPlain && Shape::kVectors <= 4>;
+      &AddRmsNormResidentKernel<T, Shape, kAccess, kFew && InVectors(kAccess) && Shape::kVectors <= 4>;
   template <typename Out, bool kPlain, StreamPass kOnly>
   static constexpr auto kStreamed = &AddRmsNormStreamKernel<T, Out, kPlain, kOnly>;
 };

@@ -163,10 +163,10 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess), kFew ? 1 : Shape
 template <typename T, bool kFew>
 struct LayerNormKernels {
   static constexpr int kInputs = 1;
-  static constexpr bool kDense = sizeof(T) == 2 && !kFew;
+  static constexpr bool kUsual = sizeof(T) <= 4;
   template <typename Shape, RowAccess kAccess>
   static constexpr auto kHeld =
-      &LayerNormResidentKernel<T, Shape, kAccess, kFew && kAccess == RowAccess::kPlain && Shape::kVectors <= 4>;
+      &LayerNormResidentKernel<T, Shape, kAccess, kFew && InVectors(kAccess) && Shape::kVectors <= 4>;
   template <typename Out, bool kPlain, StreamPass kOnly>
   static constexpr auto kStreamed = &LayerNormStreamKernel<T, Out, kPlain, kOnly>;
 };

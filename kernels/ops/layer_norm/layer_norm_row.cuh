@@ -62,7 +62,7 @@ template <typename T>
 __device__ __forceinline__ LayerNormRow<T, T> UsualLayerNormRowAt(const LayerNormArguments& arguments,
                                                                   std::int64_t row) {
   const Segment& only = arguments.table.only;
-  return {{UsualSourceAt<T>(only.inputs[kLayerNormX], row, arguments.width),
+  return {{UsualSourceAt<T>(only.inputs[kLayerNormX], row, arguments.total_rows, arguments.width),
            UsualRowAt(static_cast<T*>(only.outputs[kLayerNormY]), row, arguments.width)},
           nullptr,
           nullptr,

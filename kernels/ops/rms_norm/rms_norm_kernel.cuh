@@ -340,7 +340,7 @@ __global__ void __launch_bounds__(kMostThreadsOfStream<kPlain>, kStreamsAtATime<
 template <typename T>
 struct RmsNormKernels {
   static constexpr int kInputs = 1;
-  static constexpr bool kDense = false;
+  static constexpr bool kUsual = sizeof(T) <= 4;
   template <typename Shape, RowAccess kAccess>
   static constexpr auto kHeld = &RmsNormResidentKernel<T, Shape, kAccess>;
   template <typename Out, bool kPlain, StreamPass kOnly>

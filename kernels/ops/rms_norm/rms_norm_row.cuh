@@ -45,7 +45,7 @@ __device__ __forceinline__ RmsNormRow<T, Out> RmsNormRowAt(const RmsNormArgument
 template <typename T>
 __device__ __forceinline__ RmsNormRow<T, T> UsualRmsNormRowAt(const RmsNormArguments& arguments, std::int64_t row) {
   const Segment& only = arguments.table.only;
-  return {{UsualSourceAt<T>(only.inputs[kRmsNormX], row, arguments.width),
+  return {{UsualSourceAt<T>(only.inputs[kRmsNormX], row, arguments.total_rows, arguments.width),
            UsualRowAt(static_cast<T*>(only.outputs[0]), row, arguments.width)},
           UsualParameterAt(only.inputs[kRmsNormWeightInput]),
           kUsualParameter<T>};

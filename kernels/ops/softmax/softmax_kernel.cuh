@@ -225,7 +225,7 @@ __global__ void __launch_bounds__(kMostThreadsOfStream<kPlain>, kPlain ? 4 : 1) 
 template <typename T, bool kLog>
 struct SoftmaxKernels {
   static constexpr int kInputs = 1;
-  static constexpr bool kDense = false;
+  static constexpr bool kUsual = sizeof(T) <= 4;
   template <typename Shape, RowAccess kAccess>
   static constexpr auto kHeld = &SoftmaxResidentKernel<T, kLog, Shape, kAccess>;
   template <typename Out, bool kPlain, StreamPass kOnly>

@@ -41,7 +41,7 @@ __device__ __forceinline__ SoftmaxRow<T, Out> SoftmaxRowAt(const SoftmaxArgument
 template <typename T>
 __device__ __forceinline__ SoftmaxRow<T, T> UsualSoftmaxRowAt(const SoftmaxArguments& arguments, std::int64_t row) {
   const Segment& only = arguments.table.only;
-  return {UsualSourceAt<T>(only.inputs[0], row, arguments.width),
+  return {UsualSourceAt<T>(only.inputs[0], row, arguments.pieces, arguments.width),
           UsualRowAt(static_cast<T*>(only.outputs[0]), row, arguments.width)};
 }
 
