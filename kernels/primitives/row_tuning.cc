@@ -35,162 +35,233 @@ RowTuning LookAhead(std::int64_t row_bytes, int threads = kMostThreadsOfRowBlock
   return tuning;
 }
 
-/// The fewest threads from `threads` to 512 whose blocks of 4 vectors a thread hold a row in a cluster.
-RowTuning SpreadRow(std::int64_t row_bytes, int threads) {
-  while (threads < kMostThreadsOfRowBlock && row_bytes > std::int64_t{16} * threads * 64) {
-    threads *= 2;
-  }
-  return HoldRow(row_bytes, threads, 4);
-}
+/// How a row longer than a stretch is held, up to a length.
+struct Holding {
+  int up_to_kib;  // 0: no more of them
+  int threads;
+  int vectors;
+  bool looks_ahead;
+};
 
-/// Whether at least half of the last of a row's several blocks would have nothing to do.
-bool WastesHalfOf(std::int64_t block_bytes, std::int64_t row_bytes) {
-  return row_bytes > block_bytes && (row_bytes - 1) % block_bytes < block_bytes / 2;
-}
+/// By length: the first that reaches a row is its own. The last reaches kLongestHeldRow.
+struct Holdings {
+  Holding by_length[9];
 
-// Which blocks hold the rows of large tensors, by what was fastest. Small blocks, many of them on a multiprocessor,
-// hide what all threads of one wait for; beyond some length parameters, which every row reads again, want blocks that
-// stay. `narrow`: elements of 2 bytes, which take twice the arithmetic a byte.
-
-RowTuning HoldForOneSum(std::int64_t row_bytes, bool narrow) {
-  if (row_bytes <= 16 * kKiB) {
-    return narrow && row_bytes <= 3 * kKiB ? HoldRow(row_bytes, 256, 8) : HoldRow(row_bytes, 512, 4);
-  }
-  const bool wasteful = WastesHalfOf(32 * kKiB, row_bytes);
-  if (wasteful && row_bytes <= (narrow ? 44 : 76) * kKiB) {
-    return HoldRow(row_bytes, 128, 4);
-  }
-  return row_bytes <= 128 * kKiB && !(wasteful && narrow && row_bytes > 76 * kKiB) ? HoldRow(row_bytes, 256, 8)
-                                                                                   : LookAhead(row_bytes);
-}
-
-/// Registers do not hold two more rows, so none looks ahead.
-RowTuning HoldForTwoInputs(std::int64_t row_bytes, bool narrow) {
-  if (row_bytes > kLongestHeldRow / 2) {
-    return HoldRow(row_bytes, 512, 8);
-  }
-  if (narrow) {
-    return row_bytes <= 32 * kKiB ? HoldRow(row_bytes, 512, 4) : SpreadRow(row_bytes, 256);
-  }
-  return row_bytes <= 256 * kKiB && WastesHalfOf(32 * kKiB, row_bytes) ? SpreadRow(row_bytes, 256)
-                                                                       : HoldRow(row_bytes, 256, 8);
-}
-
-RowTuning HoldForSoftmax(std::int64_t row_bytes, bool narrow) {
-  if (narrow) {
-    // Of 512 threads with 4 vectors each, warps for 20 to 24 KiB leave room for no third block.
-    if (row_bytes <= 3 * kKiB || (row_bytes > 20 * kKiB && row_bytes <= 24 * kKiB)) {
-      return HoldRow(row_bytes, 256, 8);
+  const Holding& Of(std::int64_t row_bytes) const {
+    const Holding* holding = by_length;
+    while (row_bytes > holding->up_to_kib * kKiB && holding[1].up_to_kib != 0) {
+      ++holding;
     }
-    if (row_bytes <= 32 * kKiB) {
-      return HoldRow(row_bytes, 512, 4);
-    }
-    return row_bytes <= 256 * kKiB && WastesHalfOf(64 * kKiB, row_bytes) ? LookAhead(row_bytes, 256)
-                                                                         : LookAhead(row_bytes);
+    return *holding;
   }
-  if (row_bytes <= 16 * kKiB) {
-    return HoldRow(row_bytes, 512, 4);
-  }
-  const bool just_above = row_bytes > 32 * kKiB && row_bytes <= 40 * kKiB;
-  return row_bytes <= 256 * kKiB && !just_above ? HoldRow(row_bytes, 256, 8) : LookAhead(row_bytes);
+};
+
+RowTuning Hold(const Holdings& holdings, std::int64_t row_bytes) {
+  const Holding& holding = holdings.Of(row_bytes);
+  return holding.looks_ahead ? LookAhead(row_bytes, holding.threads)
+                             : HoldRow(row_bytes, holding.threads, holding.vectors);
 }
 
-RowTuning HoldForMoments(std::int64_t row_bytes, bool narrow) {
-  // Short rows of FP32 want more warps where those are full, or almost.
-  const bool fills_warps = (row_bytes - 1) % kBytesOfStretch >= kBytesOfStretch * 3 / 4 - 1;
-  if (!narrow && row_bytes <= 8 * kKiB && fills_warps) {
-    return HoldRow(row_bytes, 512, 4);
+constexpr bool kAhead = true;
+constexpr bool kAtOnce = false;
+
+// What was fastest of 64 to 512 threads with 4 or 8 vectors, those with 8 looking ahead or not, over 60 lengths of rows
+// in tensors of 2 KiB to 1 GiB. By elements: of 2 bytes, which take twice the arithmetic a byte; wider ones. By
+// RowWork.
+
+/// Fewer rows than all multiprocessors want at a time, where latency is what counts: a row that a block can have is
+/// not worth a cluster, a longer one is spread over many blocks.
+constexpr Holdings kOfFewRows[2] = {
+    {{{16, 512, 4, kAtOnce},
+      {128, 128, 4, kAtOnce},
+      {256, 256, 4, kAtOnce},
+      {512, 512, 4, kAtOnce},
+      {1024, 512, 8, kAtOnce}}},
+    {{{20, 512, 4, kAtOnce},
+      {128, 128, 4, kAtOnce},
+      {256, 256, 4, kAtOnce},
+      {512, 512, 4, kAtOnce},
+      {1024, 512, 8, kAtOnce}}},
+};
+
+/// Rows that keep the whole device busy for a few rounds only.
+constexpr Holdings kOfSomeRows[][2] = {
+    {{{{16, 512, 4, kAtOnce},
+       {128, 128, 4, kAtOnce},
+       {256, 128, 8, kAtOnce},
+       {384, 512, 8, kAhead},
+       {512, 256, 8, kAhead},
+       {1024, 512, 8, kAhead}}},
+     {{{32, 512, 4, kAtOnce},
+       {128, 128, 4, kAtOnce},
+       {256, 128, 8, kAhead},
+       {384, 512, 8, kAhead},
+       {512, 256, 8, kAhead},
+       {1024, 512, 8, kAhead}}}},
+    {{{{16, 512, 4, kAtOnce},
+       {28, 128, 4, kAtOnce},
+       {32, 512, 4, kAtOnce},
+       {96, 128, 4, kAtOnce},
+       {256, 256, 4, kAtOnce},
+       {512, 512, 4, kAtOnce},
+       {1024, 512, 8, kAhead}}},
+     {{{16, 512, 4, kAtOnce},
+       {128, 128, 4, kAtOnce},
+       {256, 256, 4, kAtOnce},
+       {384, 512, 8, kAhead},
+       {512, 256, 8, kAhead},
+       {1024, 512, 8, kAhead}}}},
+    {{{{3, 256, 8, kAtOnce},
+       {16, 512, 4, kAtOnce},
+       {32, 512, 8, kAhead},
+       {256, 128, 8, kAhead},
+       {512, 256, 8, kAhead},
+       {1024, 512, 8, kAhead}}},
+     {{{32, 256, 8, kAtOnce}, {192, 128, 8, kAtOnce}, {512, 256, 8, kAhead}, {1024, 512, 8, kAhead}}}},
+    {{{{4, 256, 8, kAtOnce},
+       {64, 512, 8, kAhead},
+       {96, 128, 8, kAhead},
+       {128, 512, 8, kAhead},
+       {256, 128, 8, kAhead},
+       {384, 512, 8, kAhead},
+       {512, 256, 8, kAhead},
+       {1024, 512, 8, kAhead}}},
+     {{{20, 512, 4, kAtOnce},
+       {64, 512, 8, kAhead},
+       {96, 128, 8, kAhead},
+       {128, 512, 8, kAhead},
+       {256, 128, 8, kAhead},
+       {384, 512, 8, kAhead},
+       {512, 256, 8, kAhead},
+       {1024, 512, 8, kAhead}}}},
+};
+
+/// Rows of large tensors. Small blocks, many of them on a multiprocessor, hide what all threads of one wait for; beyond
+/// some length parameters, which every row reads again, want blocks that stay. Of two inputs registers hold no more
+/// rows, so none looks ahead; blocks that would only stay.
+constexpr Holdings kOfManyRows[][2] = {
+    {{{{3, 256, 8, kAtOnce},
+       {16, 512, 4, kAtOnce},
+       {28, 256, 8, kAtOnce},
+       {128, 128, 8, kAtOnce},
+       {1024, 512, 8, kAhead}}},
+     {{{32, 512, 4, kAtOnce}, {192, 128, 8, kAtOnce}, {1024, 512, 8, kAhead}}}},
+    {{{{32, 512, 4, kAtOnce}, {256, 256, 4, kAtOnce}, {512, 512, 4, kAtOnce}, {1024, 512, 8, kAhead}}},
+     {{{16, 512, 4, kAtOnce}, {256, 256, 4, kAtOnce}, {512, 512, 4, kAtOnce}, {1024, 512, 8, kAhead}}}},
+    {{{{3, 256, 8, kAtOnce},
+       {20, 512, 4, kAtOnce},
+       {24, 256, 8, kAtOnce},
+       {32, 512, 4, kAtOnce},
+       {64, 512, 8, kAhead},
+       {96, 128, 8, kAhead},
+       {1024, 512, 8, kAhead}}},
+     {{{32, 256, 8, kAtOnce},
+       {36, 512, 8, kAhead},
+       {128, 128, 8, kAtOnce},
+       {256, 256, 8, kAtOnce},
+       {1024, 512, 8, kAhead}}}},
+    {{{{3, 256, 8, kAtOnce},
+       {6, 512, 4, kAtOnce},
+       {32, 256, 8, kAtOnce},
+       {64, 512, 8, kAhead},
+       {96, 128, 8, kAhead},
+       {1024, 512, 8, kAhead}}},
+     {{{8, 512, 4, kAtOnce},
+       {32, 256, 8, kAtOnce},
+       {60, 512, 8, kAhead},
+       {96, 128, 8, kAtOnce},
+       {1024, 512, 8, kAhead}}}},
+};
+
+// The same of rows that are not plain. They want more of everything, so that fewer are at work at a time; blocks of 4
+// vectors have at most 256 threads.
+
+constexpr Holdings kOfFewShiftedRows = {{{16, 256, 4, kAtOnce},
+                                         {128, 128, 4, kAtOnce},
+                                         {256, 256, 4, kAtOnce},
+                                         {512, 256, 8, kAhead},
+                                         {1024, 512, 8, kAhead}}};
+
+constexpr Holdings kOfShiftedRows[][2] = {
+    {{{{30, 256, 8, kAtOnce},
+       {64, 512, 8, kAhead},
+       {104, 128, 8, kAtOnce},
+       {128, 512, 8, kAhead},
+       {216, 256, 8, kAhead},
+       {1024, 512, 8, kAhead}}},
+     {{{30, 256, 8, kAtOnce},
+       {64, 512, 8, kAhead},
+       {104, 128, 8, kAtOnce},
+       {128, 512, 8, kAhead},
+       {216, 256, 8, kAhead},
+       {1024, 512, 8, kAhead}}}},
+    {{{{15, 256, 4, kAtOnce},
+       {28, 512, 8, kAtOnce},
+       {120, 128, 4, kAtOnce},
+       {140, 256, 4, kAtOnce},
+       {1024, 512, 8, kAhead}}},
+     {{{15, 256, 4, kAtOnce},
+       {26, 512, 8, kAtOnce},
+       {120, 128, 4, kAtOnce},
+       {140, 256, 4, kAtOnce},
+       {216, 256, 8, kAhead},
+       {1024, 512, 8, kAhead}}}},
+    {{{{4, 512, 8, kAhead},
+       {9, 256, 4, kAtOnce},
+       {64, 512, 8, kAhead},
+       {240, 128, 8, kAhead},
+       {288, 256, 8, kAhead},
+       {1024, 512, 8, kAhead}}},
+     {{{6, 256, 4, kAtOnce},
+       {30, 256, 8, kAtOnce},
+       {64, 512, 8, kAhead},
+       {104, 128, 8, kAtOnce},
+       {240, 128, 8, kAhead},
+       {416, 256, 8, kAtOnce},
+       {1024, 512, 8, kAhead}}}},
+    {{{{4, 512, 8, kAhead},
+       {6, 256, 4, kAtOnce},
+       {64, 512, 8, kAhead},
+       {140, 128, 8, kAhead},
+       {448, 256, 8, kAhead},
+       {1024, 512, 8, kAhead}}},
+     {{{6, 256, 4, kAtOnce},
+       {13, 256, 8, kAtOnce},
+       {52, 512, 8, kAhead},
+       {60, 256, 8, kAhead},
+       {104, 128, 8, kAtOnce},
+       {448, 256, 8, kAhead},
+       {1024, 512, 8, kAhead}}}},
+};
+
+/// A few rounds of rows that a block does not hold; those of two inputs last.
+constexpr Holdings kOfSomeLongShiftedRows[2] = {
+    {{{256, 128, 8, kAtOnce}, {288, 256, 8, kAtOnce}, {448, 256, 8, kAhead}, {1024, 512, 8, kAhead}}},
+    {{{120, 128, 4, kAtOnce}, {256, 256, 4, kAtOnce}, {1024, 512, 8, kAhead}}},
+};
+
+const Holdings& ForShiftedRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, bool wide) {
+  if (AreFewRows(row_bytes, rows)) {
+    return kOfFewShiftedRows;
   }
-  if (row_bytes <= 32 * kKiB || (!narrow && row_bytes > 56 * kKiB && row_bytes <= 64 * kKiB)) {
-    return HoldRow(row_bytes, 256, 8);
-  }
-  return row_bytes <= 96 * kKiB && WastesHalfOf(64 * kKiB, row_bytes) ? LookAhead(row_bytes, 256)
-                                                                      : LookAhead(row_bytes);
+  return AreSomeRows(row_bytes, rows) && row_bytes > kLongestRowOfBlock
+             ? kOfSomeLongShiftedRows[work == RowWork::kTwoInputs]
+             : kOfShiftedRows[static_cast<std::size_t>(work)][wide];
 }
 
-/// How rows are held, by RowWork.
-using Holding = RowTuning (*)(std::int64_t row_bytes, bool narrow);
-constexpr Holding kHold[] = {HoldForOneSum, HoldForTwoInputs, HoldForSoftmax, HoldForMoments};
-
-/// A row that is longer than a stretch, on a device with clusters.
-RowTuning TuneLongRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, int element_bytes) {
-  const bool fits_4 = row_bytes <= kLongestHeldRow / 2;
-  if (AreFewRows(row_bytes, rows) && fits_4) {
-    return SpreadRow(row_bytes, 128);
+const Holdings& ForPlainRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, bool wide) {
+  if (AreFewRows(row_bytes, rows)) {
+    return kOfFewRows[wide];
   }
-  if (AreSomeRows(row_bytes, rows) && fits_4 && (work == RowWork::kTwoInputs || row_bytes > kLongestRowOfBlock)) {
-    return SpreadRow(row_bytes, 256);
-  }
-  return kHold[static_cast<std::size_t>(work)](row_bytes, element_bytes == 2);
+  return (AreSomeRows(row_bytes, rows) ? kOfSomeRows : kOfManyRows)[static_cast<std::size_t>(work)][wide];
 }
 
-// The same for rows that are not plain. They want more of everything, so that fewer are at work at a time.
-
-RowTuning HoldShiftedForOneSum(std::int64_t row_bytes, bool narrow) {
-  if (narrow && row_bytes <= 32 * kKiB) {
-    return row_bytes > 3 * kKiB && row_bytes <= 8 * kKiB ? HoldRow(row_bytes, 256, 4) : HoldRow(row_bytes, 256, 8);
+/// A row that is longer than a stretch, where blocks cannot share one.
+RowTuning TuneRowsOfBlocks(std::int64_t row_bytes, bool plain) {
+  if (plain) {
+    return row_bytes <= 32 * kKiB ? HoldRow(row_bytes, 512, 4) : LookAhead(row_bytes);
   }
-  if (row_bytes <= 5 * kKiB) {
-    return HoldRow(row_bytes, 256, 4);
-  }
-  if (narrow && row_bytes <= 128 * kKiB) {
-    return row_bytes > 64 * kKiB && row_bytes <= 80 * kKiB ? HoldRow(row_bytes, 128, 8) : LookAhead(row_bytes);
-  }
-  return row_bytes <= 256 * kKiB && WastesHalfOf(64 * kKiB, row_bytes) ? LookAhead(row_bytes, 256)
-                                                                       : LookAhead(row_bytes);
-}
-
-RowTuning HoldShiftedForTwoInputs(std::int64_t row_bytes, bool narrow) {
-  if (row_bytes <= 16 * kKiB) {
-    return HoldRow(row_bytes, 256, 4);
-  }
-  const std::int64_t from = (narrow ? 28 : 16) * kKiB;
-  return row_bytes > from && row_bytes <= 96 * kKiB ? HoldRow(row_bytes, 128, 4) : LookAhead(row_bytes);
-}
-
-RowTuning HoldShiftedForSoftmax(std::int64_t row_bytes, bool narrow) {
-  if (narrow) {
-    if (row_bytes > 3 * kKiB && row_bytes <= 10 * kKiB) {
-      return HoldRow(row_bytes, 256, 4);
-    }
-    if (row_bytes <= 64 * kKiB) {
-      return LookAhead(row_bytes);
-    }
-    if (row_bytes <= 112 * kKiB) {
-      return HoldRow(row_bytes, 128, 8);
-    }
-    return row_bytes <= kLongestHeldRow / 2 ? LookAhead(row_bytes, 256) : LookAhead(row_bytes);
-  }
-  if (row_bytes > 32 * kKiB && row_bytes <= 60 * kKiB) {
-    return LookAhead(row_bytes);
-  }
-  const bool in_halves = row_bytes <= 16 * kKiB || WastesHalfOf(32 * kKiB, row_bytes);
-  return row_bytes <= 256 * kKiB && in_halves ? HoldRow(row_bytes, 128, 8)
-         : row_bytes <= 448 * kKiB            ? HoldRow(row_bytes, 256, 8)
-                                              : LookAhead(row_bytes);
-}
-
-RowTuning HoldShiftedForMoments(std::int64_t row_bytes, bool narrow) {
-  const bool few_warps = narrow ? row_bytes > 3 * kKiB && row_bytes <= 8 * kKiB : row_bytes <= 5 * kKiB;
-  if (few_warps) {
-    return HoldRow(row_bytes, 256, 4);
-  }
-  const std::int64_t one_block = (narrow ? 64 : 56) * kKiB;
-  return row_bytes <= one_block || row_bytes > kLongestHeldRow / 2 ? LookAhead(row_bytes) : LookAhead(row_bytes, 256);
-}
-
-constexpr Holding kHoldShifted[] = {HoldShiftedForOneSum, HoldShiftedForTwoInputs, HoldShiftedForSoftmax,
-                                    HoldShiftedForMoments};
-
-/// A row longer than a stretch that is not plain.
-RowTuning TuneShiftedRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, int element_bytes, bool clusters) {
-  if (!clusters) {
-    return row_bytes <= 8 * kKiB ? HoldRow(row_bytes, 256, 4) : LookAhead(row_bytes);
-  }
-  if (row_bytes <= kLongestHeldRow / 4 && AreFewRows(row_bytes, rows)) {
-    return SpreadRow(row_bytes, 128);
-  }
-  return kHoldShifted[static_cast<std::size_t>(work)](row_bytes, element_bytes == 2);
+  return row_bytes <= 8 * kKiB ? HoldRow(row_bytes, 256, 4) : LookAhead(row_bytes);
 }
 
 }  // namespace
@@ -249,13 +320,12 @@ RowTuning TuneRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, int 
   if (row_bytes > device.LongestHeldRowBytes()) {
     return StreamRows(row_bytes, rows);
   }
-  if (!plain) {
-    return TuneShiftedRows(work, row_bytes, rows, element_bytes, device.clusters);
+  if (!device.clusters) {
+    return TuneRowsOfBlocks(row_bytes, plain);
   }
-  if (device.clusters) {
-    return TuneLongRows(work, row_bytes, rows, element_bytes);
-  }
-  return row_bytes <= 32768 ? HoldRow(row_bytes, 512, 4) : LookAhead(row_bytes);
+  const bool wide = element_bytes > 2;
+  return Hold(plain ? ForPlainRows(work, row_bytes, rows, wide) : ForShiftedRows(work, row_bytes, rows, wide),
+              row_bytes);
 }
 
 }  // namespace kernelwire
