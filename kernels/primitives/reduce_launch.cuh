@@ -11,36 +11,12 @@
 #include "kernels/core/launch.h"
 #include "kernels/device/launch.cuh"
 #include "kernels/primitives/reduce_columns.cuh"
+#include "kernels/primitives/reduce_merge.cuh"
 #include "kernels/primitives/reduce_parts.cuh"
 #include "kernels/primitives/reduce_rows.cuh"
 #include "kernels/primitives/reduce_store.cuh"
 
 namespace kernelwire {
-
-/// Merges the totals of the parts of columns, whose results are too many for tickets: `slots` threads a result,
-/// neighbouring results side by side.
-template <typename R>
-__global__ void __launch_bounds__(ReduceParts::kMaxSlots)
-    MergePartsKernel(const __grid_constant__ ReduceArguments arguments, const R reduction) {
-  AwaitEarlierWork(arguments);
-  using Total = typename R::Total;
-  __shared__ Total slots[ReduceParts::kMaxSlots];
-  const ReduceParts& parts = arguments.parts;
-  const int results_of_block = ReduceParts::kMaxSlots / parts.slots;
-  const int result = static_cast<int>(threadIdx.x) % results_of_block;
-  const int slot = static_cast<int>(threadIdx.x) / results_of_block;
-  const std::int64_t step = std::int64_t{gridDim.x} * results_of_block;
-  for (std::int64_t base = std::int64_t{blockIdx.x} * results_of_block; base < arguments.results; base += step) {
-    const bool live = base + result < arguments.results;
-    const ResultPlace place = ResultPlace::Of(arguments, live ? base + result : base);
-    slots[threadIdx.x] = live ? CollectSlot(reduction, parts, place, slot) : R::Identity();
-    MergeSlots(reduction, slots + result, parts.slots, slot, results_of_block);
-    if (live && slot == 0) {
-      reduction.Store(arguments, place, slots[result]);
-    }
-    __syncthreads();
-  }
-}
 
 inline ReduceArguments ArgumentsOf(const Launch& launch) {
   const auto params = launch.plan->Params<ReduceParams>();
@@ -71,14 +47,6 @@ inline bool VectorsAreAligned(const Launch& launch, const ReduceArguments& argum
   return aligned;
 }
 
-/// A grid over `groups` pieces of work, for kernels that go on with those a grid further until none is left.
-inline LaunchShape ShapeOfGrid(std::int64_t groups, int threads) {
-  LaunchShape shape;
-  shape.blocks = std::min<std::int64_t>(groups, 2147483647);
-  shape.threads = static_cast<unsigned>(threads);
-  return shape;
-}
-
 /// How the parts of long rows are shared out on the current device, and among how many blocks a result.
 struct PartBlocks {
   PartSharing sharing = PartSharing::kBlock;
@@ -107,13 +75,6 @@ inline cudaError_t ShareParts(const ReduceArguments& arguments, PartBlocks* shar
     }
   }
   return error;
-}
-
-template <typename R>
-cudaError_t MergeParts(const ReduceArguments& arguments, const R& reduction, cudaStream_t stream) {
-  const std::int64_t results_of_block = ReduceParts::kMaxSlots / arguments.parts.slots;
-  const std::int64_t blocks = (arguments.results + results_of_block - 1) / results_of_block;
-  return LaunchKernel(&MergePartsKernel<R>, ShapeOfGrid(blocks, ReduceParts::kMaxSlots), stream, arguments, reduction);
 }
 
 template <typename R, bool kPlain>
