@@ -5,22 +5,33 @@
 #define KERNELWIRE_KERNELS_PRIMITIVES_REDUCE_COLUMNS_CUH_
 
 #include <cstdint>
-#include <type_traits>
-#include <utility>
 
 #include "kernels/device/launch.cuh"
+#include "kernels/primitives/reduce_column_walk.cuh"
 #include "kernels/primitives/reduce_parts.cuh"
 #include "kernels/primitives/reduce_rows.cuh"
 
 namespace kernelwire {
 
 inline constexpr int kColumnBlock = 256;
+inline constexpr int kMostLanes = 16;
+
+/// Divides numbers below kColumnBlock by one up to kColumnBlock without the 20 instructions that it takes in general:
+/// the factor exceeds 2^16 / divisor by less than one, which is too little to reach the next quotient.
+struct SmallDivisor {
+  int divisor;
+  int factor;
+
+  static SmallDivisor Of(int divisor) { return {divisor, (65536 + divisor - 1) / divisor}; }
+  __device__ __forceinline__ int Quotient(int number) const { return number * factor >> 16; }
+};
 
 /// How a block's threads lie over rows and columns. An item of work is a part of a tile of columns of one run;
 /// narrow runs leave room for several items in a block.
 struct ColumnGrid {
-  int lanes;           // threads that share the rows of a part; follows from the width
-  int threads_across;  // threads side by side
+  int lanes;             // threads that share the rows of a part; follows from the width
+  SmallDivisor across;   // threads side by side
+  SmallDivisor threads;  // of an item
   int items_of_block;
   std::int64_t tiles;  // of a run
   std::int64_t items;  // of the launch
@@ -30,121 +41,54 @@ struct ColumnGrid {
 inline ColumnGrid LayColumns(const ReduceArguments& arguments, int length) {
   ColumnGrid grid{};
   grid.lanes = 1;
-  while (grid.lanes < 16 && grid.lanes * kVectorsInFlight < arguments.layout.width) {
+  while (grid.lanes < kMostLanes && grid.lanes * kVectorsInFlight < arguments.layout.width) {
     grid.lanes *= 2;
   }
   const std::int64_t run = arguments.layout.run;
   const std::int64_t across = (run + length - 1) / length;
   const int most = kColumnBlock / grid.lanes;
-  grid.threads_across = across < most ? static_cast<int>(across) : most;
-  grid.items_of_block = kColumnBlock / (grid.lanes * grid.threads_across);
-  grid.tiles = (across + grid.threads_across - 1) / grid.threads_across;
+  grid.across = SmallDivisor::Of(across < most ? static_cast<int>(across) : most);
+  grid.threads = SmallDivisor::Of(grid.lanes * grid.across.divisor);
+  grid.items_of_block = kColumnBlock / grid.threads.divisor;
+  grid.tiles = (across + grid.across.divisor - 1) / grid.across.divisor;
   grid.items = arguments.results / run * grid.tiles * arguments.parts.count;
   return grid;
 }
 
-/// Which part of which columns a thread works on.
+/// Which part of which columns a thread works on, and which of its item's threads it is.
+template <bool kPlain>
 struct ColumnItem {
+  bool live;         // there is such an item
+  int group;         // of the block's items
+  int thread;        // of the item's threads
   std::int64_t run;  // of the launch
   std::int64_t part;
-  std::int64_t column;  // of the run: the first of this item
+  std::int64_t column;  // of the run: the first of the item
 
-  __device__ __forceinline__ ColumnItem(const ReduceArguments& arguments, const ColumnGrid& grid, std::int64_t item,
+  __device__ __forceinline__ ColumnItem(const ReduceArguments& arguments, const ColumnGrid& grid, std::int64_t first,
                                         int length) {
-    const std::int64_t rest = item / grid.tiles;
-    run = rest / arguments.parts.count;
-    part = rest - run * arguments.parts.count;
-    column = (item - rest * grid.tiles) * grid.threads_across * length;
-  }
-};
-
-/// Whether a reduction takes kLength columns side by side, as AddColumns(rows, totals), which must give each the same
-/// as AddTile does.
-template <typename R, int kLength, typename = void>
-struct AddsColumns : std::false_type {};
-template <typename R, int kLength>
-struct AddsColumns<R, kLength,
-                   std::void_t<decltype(std::declval<const R&>().AddColumns(
-                       std::declval<const Operand<typename R::Element, kLength, R::kInputs> (&)[kVectorsInFlight]>(),
-                       std::declval<typename R::Total (&)[kLength]>()))>> : std::true_type {};
-
-/// Columns [column, column + kLength) of one run. `kPlain`: vectors, aligned; the run is the piece's only one.
-template <typename R, int kLength, bool kPlain>
-class ColumnWalk {
- public:
-  using T = typename R::Element;
-  using Total = typename R::Total;
-
-  __device__ __forceinline__ ColumnWalk(const ReduceArguments& arguments, const ColumnItem& item, std::int64_t column)
-      : arguments_(arguments) {
-    const ReduceLayout& layout = arguments.layout;
-    const ResultPlace place = ResultPlace::Of(arguments, item.run * layout.run);
-    const std::int64_t kept = kPlain ? 0 : layout.kept.Offset(place.result / layout.run);
-#pragma unroll
-    for (int i = 0; i < R::kInputs; ++i) {
-      columns_[i] = static_cast<const T*>(place.inputs[i]) + place.piece * layout.piece + kept + column;
-    }
+    group = grid.threads.Quotient(static_cast<int>(threadIdx.x));
+    thread = static_cast<int>(threadIdx.x) - group * grid.threads.divisor;
+    const std::int64_t item = first + group;
+    live = group < grid.items_of_block && item < grid.items;
+    const std::int64_t parts = arguments.parts.count;
+    const std::int64_t rest = grid.tiles == 1 ? item : item / grid.tiles;
+    run = parts == 1 ? rest : rest / parts;
+    part = rest - run * parts;
+    column = (item - rest * grid.tiles) * grid.across.divisor * length;
   }
 
-  /// Adds the rows begin, begin + step, ... below `end`.
-  __device__ __forceinline__ void Add(const R& reduction, std::int64_t begin, std::int64_t end, int step,
-                                      Total (&totals)[kLength]) const {
-    const T fill = reduction.Fill();
-    for (std::int64_t first = begin; first < end; first += std::int64_t{step} * kVectorsInFlight) {
-      Operand<T, kLength, R::kInputs> rows[kVectorsInFlight];
-#pragma unroll
-      for (int u = 0; u < kVectorsInFlight; ++u) {
-        const std::int64_t row = first + u * step;
-        rows[u] = row < end ? Load(row) : Operand<T, kLength, R::kInputs>::Filled(fill);
-      }
-      if constexpr (AddsColumns<R, kLength>::value) {
-        reduction.AddColumns(rows, totals);
-      } else {
-        AddEach(reduction, rows, first, step, totals);
-      }
-    }
+  /// Of the run's first result.
+  __device__ __forceinline__ ResultPlace Place(const ReduceArguments& arguments) const {
+    return kPlain ? ResultPlace::OfPiece(arguments, run, 0) : ResultPlace::Of(arguments, run * arguments.layout.run);
   }
-
- private:
-  /// One column after another.
-  __device__ __forceinline__ void AddEach(const R& reduction,
-                                          const Operand<T, kLength, R::kInputs> (&rows)[kVectorsInFlight],
-                                          std::int64_t first, int step, Total (&totals)[kLength]) const {
-#pragma unroll
-    for (int j = 0; j < kLength; ++j) {
-      Operand<T, 1, R::kInputs> column[kVectorsInFlight];
-#pragma unroll
-      for (int u = 0; u < kVectorsInFlight; ++u) {
-        column[u].present = rows[u].present >> j & 1U;
-#pragma unroll
-        for (int i = 0; i < R::kInputs; ++i) {
-          column[u].inputs[i] = Packed<T, 1>::Filled(rows[u].inputs[i].Get(j));
-        }
-      }
-      reduction.AddTile(column, first, step, totals[j]);
-    }
-  }
-
-  __device__ __forceinline__ Operand<T, kLength, R::kInputs> Load(std::int64_t row) const {
-    const std::int64_t offset = kPlain ? row * arguments_.layout.run : arguments_.layout.reduced.Offset(row);
-    Operand<T, kLength, R::kInputs> operand;
-    operand.present = Operand<T, kLength, R::kInputs>::kAll;
-#pragma unroll
-    for (int i = 0; i < R::kInputs; ++i) {
-      operand.inputs[i] = Packed<T, kLength>::Load(columns_[i] + offset);
-    }
-    return operand;
-  }
-
-  const ReduceArguments& arguments_;
-  const T* columns_[R::kInputs];
 };
 
 /// The finished result, or the total of a part of it, on its way out.
 template <typename R>
-__device__ __forceinline__ void EmitColumn(const R& reduction, const ReduceArguments& arguments, std::int64_t index,
-                                           std::int64_t part, const typename R::Total& total) {
-  const ResultPlace place = ResultPlace::Of(arguments, index);
+__device__ __forceinline__ void EmitColumn(const R& reduction, const ReduceArguments& arguments,
+                                           const ResultPlace& place, std::int64_t part,
+                                           const typename R::Total& total) {
   if (arguments.parts.count > 1) {
     PartTotal<typename R::Total>(place, part) = total;
   } else {
@@ -152,73 +96,115 @@ __device__ __forceinline__ void EmitColumn(const R& reduction, const ReduceArgum
   }
 }
 
-/// Merges what the lanes of the block's items hold, lane after lane, kAtOnce columns of each thread at a time: as many
-/// as fit into 16 KiB of shared memory.
+/// What the lanes of an item hold of each of its columns, merged lane after lane by as many threads as there are, next
+/// to each other. kAtOnce columns of each thread at a time: as many as fit into 16 KiB of shared memory.
 template <typename R, int kLength>
-__device__ __forceinline__ void EmitColumns(const R& reduction, const ReduceArguments& arguments,
-                                            const ColumnGrid& grid, std::int64_t first_item,
-                                            const typename R::Total (&totals)[kLength]) {
+class LaneMerger {
+ public:
+  using Sum = typename ColumnSumOf<R>::Type;
   using Total = typename R::Total;
-  constexpr int kFit = 16384 / (kColumnBlock * static_cast<int>(sizeof(Total)));
-  constexpr int kAtOnce = kLength < kFit ? kLength : kFit;
-  __shared__ Total shared[kAtOnce][kColumnBlock];
+
+  /// `so_far`: with narrow sums, the total of earlier stretches of this thread's only column, unless this is the
+  /// `first`. Emits the totals after the `last`. Requires: all threads of the block call it.
+  template <bool kPlain>
+  static __device__ __forceinline__ void Merge(const R& reduction, const ReduceArguments& arguments,
+                                               const ColumnGrid& grid, const ColumnItem<kPlain>& item,
+                                               const Sum (&sums)[kLength], bool first, bool last, Total& so_far) {
+    __shared__ Sum shared[kAtOnce * kPitch];
 #pragma unroll
-  for (int from = 0; from < kLength; from += kAtOnce) {
-    __syncthreads();
+    for (int from = 0; from < kLength; from += kAtOnce) {
+      __syncthreads();
 #pragma unroll
-    for (int j = 0; j < kAtOnce; ++j) {
-      shared[j][threadIdx.x] = totals[from + j];
-    }
-    __syncthreads();
-    const int columns = grid.items_of_block * grid.threads_across * kAtOnce;
-    for (int i = static_cast<int>(threadIdx.x); i < columns; i += kColumnBlock) {
-      const int across = i / kAtOnce % grid.threads_across;
-      const int group = i / (kAtOnce * grid.threads_across);
-      const std::int64_t number = first_item + group;
-      if (number >= grid.items) {
-        continue;
+      for (int j = 0; j < kAtOnce; ++j) {
+        shared[j * kPitch + threadIdx.x] = sums[from + j];
       }
-      const ColumnItem item(arguments, grid, number, kLength);
-      const std::int64_t column = item.column + across * kLength + from + i % kAtOnce;
-      if (column < arguments.layout.run) {
-        const Total* lane = &shared[i % kAtOnce][group * grid.lanes * grid.threads_across + across];
-        Total total = *lane;
-        for (int l = 1; l < grid.lanes; ++l) {
-          lane += grid.threads_across;
-          total = reduction.Combine(total, *lane);
+      __syncthreads();
+      const int count = item.live ? grid.across.divisor * kAtOnce : 0;
+      for (int i = item.thread; i < count; i += grid.threads.divisor) {
+        const std::int64_t column = item.column + i / kAtOnce * kLength + from + i % kAtOnce;
+        if (column >= arguments.layout.run) {
+          break;
         }
-        EmitColumn(reduction, arguments, item.run * arguments.layout.run + column, item.part, total);
+        const Sum* const lanes = &shared[i % kAtOnce * kPitch + item.group * grid.threads.divisor + i / kAtOnce];
+        const Total total = OfLanes(reduction, grid, lanes);
+        so_far = first ? total : reduction.Combine(so_far, total);
+        if (last) {
+          ResultPlace place = item.Place(arguments);
+          place.index += column;
+          EmitColumn(reduction, arguments, place, item.part, so_far);
+        }
       }
     }
+  }
+
+ private:
+  static constexpr int kFit = 16384 / (kColumnBlock * static_cast<int>(sizeof(Sum)));
+  static constexpr int kAtOnce = kLength < kFit ? kLength : kFit;
+  static_assert(!ColumnSumOf<R>::kNarrow || (kAtOnce == kLength && kLength <= kMostLanes));
+  // Threads that read the same thread's columns shall find them in different banks, and beside those the next thread's.
+  static constexpr int kPitch = kColumnBlock + (kAtOnce == 1 ? 0 : 128 / static_cast<int>(sizeof(Sum)) / kAtOnce);
+
+  static __device__ __forceinline__ Total OfLanes(const R& reduction, const ColumnGrid& grid, const Sum* lane) {
+    auto total = static_cast<Total>(*lane);
+#pragma unroll 4
+    for (int l = 1; l < grid.lanes; ++l) {
+      lane += grid.across.divisor;
+      total = reduction.Combine(total, static_cast<Total>(*lane));
+    }
+    return total;
+  }
+};
+
+/// All threads of a block, each with its own item.
+template <typename R, int kLength, bool kPlain>
+__device__ __forceinline__ void ReduceColumnItem(const R& reduction, const ReduceArguments& arguments,
+                                                 const ColumnGrid& grid, const ColumnItem<kPlain>& item) {
+  using Sums = ColumnSumOf<R>;
+  const auto longest = static_cast<int>(min(arguments.parts.length, arguments.layout.width));
+  const int lane = grid.across.Quotient(item.thread);
+  const std::int64_t column = item.column + (item.thread - lane * grid.across.divisor) * kLength;
+  ColumnWalk<R, kLength, kPlain> walk(arguments, grid.lanes);
+  if (item.live && column < arguments.layout.run) {
+    const std::int64_t begin = item.part * arguments.parts.length;
+    const auto rows = static_cast<int>(min(arguments.parts.length, arguments.layout.width - begin));
+    walk.Start(item.Place(arguments), column, begin, lane, rows);
+  }
+  constexpr int kTiles = Sums::kNarrow ? kTilesOfColumnSum : 4096;
+  const int stretch = grid.lanes * kVectorsInFlight * kTiles;
+  typename R::Total so_far = R::Identity();
+  for (int from = 0; from < longest; from += stretch) {
+    typename Sums::Type sums[kLength];
+#pragma unroll
+    for (int j = 0; j < kLength; ++j) {
+      sums[j] = Sums::Zero();
+    }
+    walk.Add(reduction, kTiles, sums);
+    LaneMerger<R, kLength>::Merge(reduction, arguments, grid, item, sums, from == 0, from + stretch >= longest, so_far);
+  }
+}
+
+/// Blocks that a multiprocessor shall have the registers for: what is in flight, the sums, and two dozen. Left alone,
+/// the compiler takes so many more that a block less fits.
+template <typename R, int kLength>
+constexpr int BlocksOfColumns() {
+  using Sum = typename ColumnSumOf<R>::Type;
+  constexpr int kWords = Packed<typename R::Element, kLength>::kWords * R::kInputs;
+  constexpr int kRegisters = 24 + kWords * kVectorsInFlight + kLength * static_cast<int>(sizeof(Sum)) / 4;
+  if constexpr (ColumnSumOf<R>::kNarrow && kLength > 1) {
+    return R::kColumnBlocks;
+  } else {
+    return kRegisters <= 64 ? 4 : kRegisters <= 80 ? 3 : kRegisters <= 128 ? 2 : 1;
   }
 }
 
 template <typename R, int kLength, bool kPlain>
-__global__ void __launch_bounds__(kColumnBlock)
+__global__ void __launch_bounds__(kColumnBlock, BlocksOfColumns<R, kLength>())
     ReduceColumnsKernel(const __grid_constant__ ReduceArguments arguments, const R reduction, const ColumnGrid grid) {
   AwaitEarlierWork(arguments);
-  const int thread = static_cast<int>(threadIdx.x);
-  const int across = thread % grid.threads_across;
-  const int lane = thread / grid.threads_across % grid.lanes;
-  const int group = thread / (grid.threads_across * grid.lanes);
   const std::int64_t step = std::int64_t{gridDim.x} * grid.items_of_block;
   for (std::int64_t first = std::int64_t{blockIdx.x} * grid.items_of_block; first < grid.items; first += step) {
-    typename R::Total totals[kLength];
-#pragma unroll
-    for (int j = 0; j < kLength; ++j) {
-      totals[j] = R::Identity();
-    }
-    if (group < grid.items_of_block && first + group < grid.items) {
-      const ColumnItem item(arguments, grid, first + group, kLength);
-      const std::int64_t column = item.column + across * kLength;
-      if (column < arguments.layout.run) {
-        const std::int64_t begin = item.part * arguments.parts.length;
-        const std::int64_t end = min(begin + arguments.parts.length, arguments.layout.width);
-        const ColumnWalk<R, kLength, kPlain> walk(arguments, item, column);
-        walk.Add(reduction, begin + lane, end, grid.lanes, totals);
-      }
-    }
-    EmitColumns<R, kLength>(reduction, arguments, grid, first, totals);
+    const ColumnItem<kPlain> item(arguments, grid, first, kLength);
+    ReduceColumnItem<R, kLength>(reduction, arguments, grid, item);
   }
 }
 

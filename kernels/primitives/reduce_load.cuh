@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include "kernels/core/launch.h"
+#include "kernels/primitives/reduce_packed.cuh"
 #include "kernels/primitives/reduce_params.h"
 #include "kernels/primitives/segment_table.cuh"
 #include "kernels/primitives/vector_io.cuh"
@@ -72,62 +73,6 @@ struct ReduceArguments {
   std::uint32_t* tickets;  // Launch::tickets: number r is that of result r of the launch
 };
 
-/// kLength elements as they lie in memory, in whole words: a register each. Elements come out one at a time, when they
-/// are needed; narrow ones as an array of their own would take a register each from the start.
-template <typename T, int kLength>
-struct Packed {
-  static constexpr int kBytes = static_cast<int>(sizeof(T)) * kLength;
-  static constexpr int kWords = (kBytes + 3) / 4;
-  unsigned words[kWords];
-
-  /// Requires: `from` aligned to kBytes.
-  static __device__ __forceinline__ Packed Load(const T* from) {
-    using Unit = std::conditional_t<
-        kBytes == 16, uint4,
-        std::conditional_t<
-            kBytes == 8, uint2,
-            std::conditional_t<kBytes == 4, unsigned, std::conditional_t<kBytes == 2, std::uint16_t, std::uint8_t>>>>;
-    static_assert(sizeof(Unit) == kBytes);
-    const Unit unit = *reinterpret_cast<const Unit*>(from);
-    Packed packed{};
-    memcpy(packed.words, &unit, sizeof(unit));
-    return packed;
-  }
-
-  static __device__ __forceinline__ Packed Filled(T value) {
-    Packed packed{};
-#pragma unroll
-    for (int j = 0; j < kLength; ++j) {
-      packed.Set(j, value);
-    }
-    return packed;
-  }
-
-  __device__ __forceinline__ T Get(int j) const {
-    T value;
-    if constexpr (sizeof(T) >= 4) {
-      memcpy(&value, &words[j * static_cast<int>(sizeof(T) / 4)], sizeof(T));
-    } else {
-      constexpr int kInWord = 4 / static_cast<int>(sizeof(T));
-      const unsigned bits = words[j / kInWord] >> (8 * sizeof(T) * (j % kInWord));
-      memcpy(&value, &bits, sizeof(T));
-    }
-    return value;
-  }
-
-  /// Requires: element j is all zero bits.
-  __device__ __forceinline__ void Set(int j, T value) {
-    if constexpr (sizeof(T) >= 4) {
-      memcpy(&words[j * static_cast<int>(sizeof(T) / 4)], &value, sizeof(T));
-    } else {
-      constexpr int kInWord = 4 / static_cast<int>(sizeof(T));
-      unsigned bits = 0;
-      memcpy(&bits, &value, sizeof(T));
-      words[j / kInWord] |= bits << (8 * sizeof(T) * (j % kInWord));
-    }
-  }
-};
-
 /// kLength elements of each input, at the same places.
 template <typename T, int kLength, int kInputs>
 struct Operand {
@@ -161,7 +106,12 @@ struct ResultPlace {
   static __device__ __forceinline__ ResultPlace Of(const ReduceArguments& arguments, std::int64_t number) {
     const std::int64_t of_piece = arguments.layout.results;
     const std::int64_t piece = of_piece == 1 ? number : number / of_piece;
-    const std::int64_t result = number - piece * of_piece;
+    return OfPiece(arguments, piece, number - piece * of_piece);
+  }
+
+  /// Result `result` of a piece of the launch.
+  static __device__ __forceinline__ ResultPlace OfPiece(const ReduceArguments& arguments, std::int64_t piece,
+                                                        std::int64_t result) {
     return arguments.table.PickOf(piece, [&](const Segment& segment) {
       ResultPlace place;
       place.inputs[0] = segment.inputs[0];
@@ -170,8 +120,8 @@ struct ResultPlace {
       place.workspace = segment.workspace;
       place.piece = piece - segment.first_row;
       place.result = result;
-      place.index = place.piece * of_piece + result;
-      place.results = segment.rows * of_piece;
+      place.index = place.piece * arguments.layout.results + result;
+      place.results = segment.rows * arguments.layout.results;
       return place;
     });
   }
@@ -274,26 +224,6 @@ class ResultRows {
  private:
   const T* rows_[kInputs];
 };
-
-/// The elements, widened. FP8 goes by pairs, which one instruction converts where the device has it.
-template <typename T, int kLength, typename Acc>
-__device__ __forceinline__ void WidenPacked(const Packed<T, kLength>& packed, Acc (&to)[kLength]) {
-  if constexpr (sizeof(T) == 1 && !std::is_integral_v<T> && kLength % 2 == 0) {
-    constexpr __nv_fp8_interpretation_t kKind = std::is_same_v<T, __nv_fp8_e4m3> ? __NV_E4M3 : __NV_E5M2;
-#pragma unroll
-    for (int j = 0; j < kLength; j += 2) {
-      const auto pair = static_cast<__nv_fp8x2_storage_t>(packed.words[j / 4] >> (8 * (j % 4)));
-      const float2 wide = __half22float2(__half2(__nv_cvt_fp8x2_to_halfraw2(pair, kKind)));
-      to[j] = static_cast<Acc>(wide.x);
-      to[j + 1] = static_cast<Acc>(wide.y);
-    }
-  } else {
-#pragma unroll
-    for (int j = 0; j < kLength; ++j) {
-      to[j] = Widen<Acc>(packed.Get(j));
-    }
-  }
-}
 
 }  // namespace kernelwire
 

@@ -1,8 +1,9 @@
 // What a sum does with an element on the device. The mean shares it: it differs by a division at the end.
 //
-// Floating-point elements of a tile (8 vectors a thread) are added in f32, each position of the vector by itself, and
-// the sums of tiles in f64: so a chain of f32 additions is at most 8 long, and the longest row is summed as exactly as
-// a short one. Integers are added exactly.
+// Floating-point elements of a tile (8 vectors a thread) are added in f32, each position of the vector by itself and
+// then pairwise, and the sums of tiles in f64: so no element takes part in more than 11 f32 additions, and the longest
+// row is summed as exactly as a short one. Columns of FP8 add up to four tiles before they go over to f64. Integers are
+// added exactly.
 #ifndef KERNELWIRE_KERNELS_OPS_SUM_SUM_KERNEL_CUH_
 #define KERNELWIRE_KERNELS_OPS_SUM_SUM_KERNEL_CUH_
 
@@ -48,9 +49,13 @@ struct FloatSum {
   static constexpr int kInputs = 1;
   static constexpr bool kColumns = true;
   static constexpr bool kVectors = true;
+  using ColumnSum = std::conditional_t<sizeof(T) == 1, float, void>;
+  // Sums of E4M3 are multiples of 2^-9, and those of 32 rows are below 2^14: f32 holds them. Those of E5M2 are rounded.
+  static constexpr bool kExactInFloat = std::is_same_v<T, __nv_fp8_e4m3>;
+  static constexpr int kColumnBlocks = kExactInFloat ? 4 : 3;
   SumFinish finish;
 
-  static __device__ __forceinline__ T Fill() { return Narrow<T>(0.0F); }
+  static __device__ __forceinline__ T Fill() { return T{}; }
   static __device__ __forceinline__ Total Identity() { return 0.0; }
   static __device__ __forceinline__ Total Combine(Total a, Total b) { return a + b; }
 
@@ -70,8 +75,49 @@ struct FloatSum {
     total += static_cast<double>(SumPairwise<kLength>(sums));
   }
 
+  /// Columns of FP8, each word of them as one. What is rounded is added by tiles first, so that an element's way to the
+  /// sum is as short as in a row; what is not goes row by row, which takes fewer registers.
+  template <int kCount, int kLength>
+  __device__ __forceinline__ void AddColumns(const Operand<T, kLength, 1> (&rows)[kCount],
+                                             float (&sums)[kLength]) const {
+    constexpr int kInWord = kLength < 4 ? kLength : 4;
+    if constexpr (kExactInFloat) {
+#pragma unroll
+      for (int u = 0; u < kCount; ++u) {
+#pragma unroll
+        for (int i = 0; i < kLength; i += kInWord) {
+          AddWord<kInWord>(rows[u].inputs[0].words[i / 4], sums + i);
+        }
+      }
+    } else {
+#pragma unroll
+      for (int i = 0; i < kLength; i += kInWord) {
+        float tile[kInWord] = {};
+#pragma unroll
+        for (int u = 0; u < kCount; ++u) {
+          AddWord<kInWord>(rows[u].inputs[0].words[i / 4], tile);
+        }
+#pragma unroll
+        for (int j = 0; j < kInWord; ++j) {
+          sums[i + j] += tile[j];
+        }
+      }
+    }
+  }
+
   __device__ __forceinline__ void Store(const ReduceArguments& arguments, const ResultPlace& place, Total total) const {
     StoreSum(arguments, place, total, finish);
+  }
+
+ private:
+  template <int kInWord>
+  static __device__ __forceinline__ void AddWord(unsigned word, float* sums) {
+    float values[kInWord];
+    WidenPacked(Packed<T, kInWord>{{word}}, values);
+#pragma unroll
+    for (int j = 0; j < kInWord; ++j) {
+      sums[j] += values[j];
+    }
   }
 };
 
@@ -95,6 +141,8 @@ struct IntegerSum {
   static constexpr int kInputs = 1;
   static constexpr bool kColumns = true;
   static constexpr bool kVectors = true;
+  using ColumnSum = std::conditional_t<sizeof(T) == 1, int, void>;
+  static constexpr int kColumnBlocks = 4;
   SumFinish finish;
 
   static __device__ __forceinline__ T Fill() { return 0; }
@@ -113,24 +161,21 @@ struct IntegerSum {
   }
 
   /// Columns of 8-bit integers, four rows at a time.
-  template <int kCount, int kLength, typename = std::enable_if_t<sizeof(T) == 1 && kLength % 4 == 0 && kCount % 4 == 0>>
-  __device__ __forceinline__ void AddColumns(const Operand<T, kLength, 1> (&rows)[kCount],
-                                             Total (&totals)[kLength]) const {
+  template <int kCount, int kLength>
+  __device__ __forceinline__ void AddColumns(const Operand<T, kLength, 1> (&rows)[kCount], int (&sums)[kLength]) const {
+    static_assert(kCount % 4 == 0);
 #pragma unroll
-    for (int i = 0; i < kLength / 4; ++i) {
-      int sums[4] = {};
+    for (int i = 0; i < (kLength + 3) / 4; ++i) {
 #pragma unroll
       for (int u = 0; u < kCount; u += 4) {
         const uint4 columns = TurnedBytes(rows[u].inputs[0].words[i], rows[u + 1].inputs[0].words[i],
                                           rows[u + 2].inputs[0].words[i], rows[u + 3].inputs[0].words[i]);
-        sums[0] = AddBytes(columns.x, sums[0]);
-        sums[1] = AddBytes(columns.y, sums[1]);
-        sums[2] = AddBytes(columns.z, sums[2]);
-        sums[3] = AddBytes(columns.w, sums[3]);
-      }
-#pragma unroll
-      for (int j = 0; j < 4; ++j) {
-        totals[4 * i + j] += sums[j];
+        sums[4 * i] = AddBytes(columns.x, sums[4 * i]);
+        if constexpr (kLength % 4 == 0) {
+          sums[4 * i + 1] = AddBytes(columns.y, sums[4 * i + 1]);
+          sums[4 * i + 2] = AddBytes(columns.z, sums[4 * i + 2]);
+          sums[4 * i + 3] = AddBytes(columns.w, sums[4 * i + 3]);
+        }
       }
     }
   }

@@ -1,0 +1,144 @@
+// The way of a thread down a few neighbouring columns, and what it keeps of them.
+//
+// A thread adds its rows a tile at a time. A reduction may have a narrower way to keep what becomes of a few tiles than
+// its Total, which takes most of the registers of a kernel with many columns a thread, and of the time where it is
+// f64. It then has, for any kLength,
+//
+//   using ColumnSum;                                        // arithmetic; zero before anything is added; void: none
+//   void AddColumns(rows, ColumnSum (&sums)[kLength]);      // adds a tile to each column
+//   static constexpr int kColumnBlocks;                     // that a multiprocessor shall have the registers for
+//
+// and Total(ColumnSum) is what kTilesOfColumnSum tiles amount to.
+#ifndef KERNELWIRE_KERNELS_PRIMITIVES_REDUCE_COLUMN_WALK_CUH_
+#define KERNELWIRE_KERNELS_PRIMITIVES_REDUCE_COLUMN_WALK_CUH_
+
+#include <cstdint>
+#include <type_traits>
+
+#include "kernels/primitives/reduce_load.cuh"
+#include "kernels/primitives/reduce_rows.cuh"
+
+namespace kernelwire {
+
+inline constexpr int kTilesOfColumnSum = 4;
+
+template <typename R, typename = void>
+struct ColumnSumOf {
+  using Type = typename R::Total;
+  static constexpr bool kNarrow = false;
+  static __device__ __forceinline__ Type Zero() { return R::Identity(); }
+};
+template <typename R>
+struct ColumnSumOf<R, std::enable_if_t<!std::is_void_v<typename R::ColumnSum>>> {
+  using Type = typename R::ColumnSum;
+  static constexpr bool kNarrow = true;
+  static __device__ __forceinline__ Type Zero() { return 0; }
+};
+
+/// Columns [column, column + kLength) of a run, and a lane's rows of a part of them: lane, lane + step, ... below
+/// `rows`, counted from row `begin`. `kPlain`: vectors, aligned; the run is the piece's only one.
+template <typename R, int kLength, bool kPlain>
+class ColumnWalk {
+ public:
+  using T = typename R::Element;
+  using Rows = Operand<T, kLength, R::kInputs>;
+  using Sum = typename ColumnSumOf<R>::Type;
+
+  /// One that has nothing to add.
+  __device__ __forceinline__ ColumnWalk(const ReduceArguments& arguments, int step)
+      : arguments_(arguments), step_(step), begin_(0), row_(0), left_(0) {}
+
+  /// `place`: of the run's first result.
+  __device__ __forceinline__ void Start(const ResultPlace& place, std::int64_t column, std::int64_t begin, int lane,
+                                        int rows) {
+    const ReduceLayout& layout = arguments_.layout;
+    const std::int64_t first = kPlain ? (begin + lane) * layout.run
+                                      : layout.kept.Offset(layout.run == 1 ? place.result : place.result / layout.run);
+#pragma unroll
+    for (int i = 0; i < R::kInputs; ++i) {
+      at_[i] = static_cast<const T*>(place.inputs[i]) + (place.piece * layout.piece + first + column);
+    }
+    begin_ = begin;
+    row_ = lane;
+    left_ = rows - lane;
+  }
+
+  /// Adds the next `count` tiles, or as many as are left.
+  __device__ __forceinline__ void Add(const R& reduction, int count, Sum (&sums)[kLength]) {
+#pragma unroll 1
+    for (; count > 0 && left_ > 0; --count) {
+      Rows rows[kVectorsInFlight];
+      Load(reduction.Fill(), rows);
+      if constexpr (ColumnSumOf<R>::kNarrow) {
+        reduction.AddColumns(rows, sums);
+      } else {
+        AddEach(reduction, rows, begin_ + row_, step_, sums);
+      }
+      row_ += step_ * kVectorsInFlight;
+      left_ -= step_ * kVectorsInFlight;
+    }
+  }
+
+ private:
+  /// One column after another.
+  __device__ __forceinline__ void AddEach(const R& reduction, const Rows (&rows)[kVectorsInFlight], std::int64_t first,
+                                          int step, Sum (&totals)[kLength]) const {
+#pragma unroll
+    for (int j = 0; j < kLength; ++j) {
+      Operand<T, 1, R::kInputs> column[kVectorsInFlight];
+#pragma unroll
+      for (int u = 0; u < kVectorsInFlight; ++u) {
+        column[u].present = rows[u].present >> j & 1U;
+#pragma unroll
+        for (int i = 0; i < R::kInputs; ++i) {
+          column[u].inputs[i] = Packed<T, 1>::Filled(rows[u].inputs[i].Get(j));
+        }
+      }
+      reduction.AddTile(column, first, step, totals[j]);
+    }
+  }
+
+  __device__ __forceinline__ void Load(T fill, Rows (&rows)[kVectorsInFlight]) {
+    const std::int64_t stride = step_ * arguments_.layout.run;
+    if (kPlain && step_ * (kVectorsInFlight - 1) < left_) {
+#pragma unroll
+      for (int u = 0; u < kVectorsInFlight; ++u) {
+        rows[u] = LoadAt(u * stride);
+      }
+    } else {
+#pragma unroll
+      for (int u = 0; u < kVectorsInFlight; ++u) {
+        rows[u] = u * step_ < left_
+                      ? LoadAt(kPlain ? u * stride : arguments_.layout.reduced.Offset(begin_ + row_ + u * step_))
+                      : Rows::Filled(fill);
+      }
+    }
+    if constexpr (kPlain) {
+#pragma unroll
+      for (int i = 0; i < R::kInputs; ++i) {
+        at_[i] += stride * kVectorsInFlight;
+      }
+    }
+  }
+
+  __device__ __forceinline__ Rows LoadAt(std::int64_t offset) const {
+    Rows rows;
+    rows.present = Rows::kAll;
+#pragma unroll
+    for (int i = 0; i < R::kInputs; ++i) {
+      rows.inputs[i] = Packed<T, kLength>::Load(at_[i] + offset);
+    }
+    return rows;
+  }
+
+  const ReduceArguments& arguments_;
+  const int step_;
+  const T* at_[R::kInputs];  // plain: in row_; else in the run's row 0
+  std::int64_t begin_;
+  int row_;
+  int left_;  // of the part, from row_ on
+};
+
+}  // namespace kernelwire
+
+#endif  // KERNELWIRE_KERNELS_PRIMITIVES_REDUCE_COLUMN_WALK_CUH_

@@ -1,0 +1,106 @@
+// Elements of any type that reductions take, as they lie in memory, and on their way out of it.
+#ifndef KERNELWIRE_KERNELS_PRIMITIVES_REDUCE_PACKED_CUH_
+#define KERNELWIRE_KERNELS_PRIMITIVES_REDUCE_PACKED_CUH_
+
+#include <cuda_fp8.h>
+
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "kernels/primitives/vector_io.cuh"
+
+namespace kernelwire {
+
+/// kLength elements as they lie in memory, in whole words: a register each. Elements come out one at a time, when they
+/// are needed; narrow ones as an array of their own would take a register each from the start.
+template <typename T, int kLength>
+struct Packed {
+  static constexpr int kBytes = static_cast<int>(sizeof(T)) * kLength;
+  static constexpr int kWords = (kBytes + 3) / 4;
+  unsigned words[kWords];
+
+  /// Requires: `from` aligned to kBytes.
+  static __device__ __forceinline__ Packed Load(const T* from) {
+    using Unit = std::conditional_t<
+        kBytes == 16, uint4,
+        std::conditional_t<
+            kBytes == 8, uint2,
+            std::conditional_t<kBytes == 4, unsigned, std::conditional_t<kBytes == 2, std::uint16_t, std::uint8_t>>>>;
+    static_assert(sizeof(Unit) == kBytes);
+    const Unit unit = *reinterpret_cast<const Unit*>(from);
+    Packed packed{};
+    memcpy(packed.words, &unit, sizeof(unit));
+    return packed;
+  }
+
+  static __device__ __forceinline__ Packed Filled(T value) {
+    Packed packed{};
+#pragma unroll
+    for (int j = 0; j < kLength; ++j) {
+      packed.Set(j, value);
+    }
+    return packed;
+  }
+
+  __device__ __forceinline__ T Get(int j) const {
+    T value;
+    if constexpr (sizeof(T) >= 4) {
+      memcpy(&value, &words[j * static_cast<int>(sizeof(T) / 4)], sizeof(T));
+    } else {
+      constexpr int kInWord = 4 / static_cast<int>(sizeof(T));
+      const unsigned bits = words[j / kInWord] >> (8 * sizeof(T) * (j % kInWord));
+      memcpy(&value, &bits, sizeof(T));
+    }
+    return value;
+  }
+
+  /// Requires: element j is all zero bits.
+  __device__ __forceinline__ void Set(int j, T value) {
+    if constexpr (sizeof(T) >= 4) {
+      memcpy(&words[j * static_cast<int>(sizeof(T) / 4)], &value, sizeof(T));
+    } else {
+      constexpr int kInWord = 4 / static_cast<int>(sizeof(T));
+      unsigned bits = 0;
+      memcpy(&bits, &value, sizeof(T));
+      words[j / kInWord] |= bits << (8 * sizeof(T) * (j % kInWord));
+    }
+  }
+};
+
+/// Elements j and j + 1 of FP8. Requires: j is even.
+template <typename T, int kLength>
+__device__ __forceinline__ float2 WidenPair(const Packed<T, kLength>& packed, int j) {
+  const unsigned word = packed.words[j / 4];
+  if constexpr (std::is_same_v<T, __nv_fp8_e5m2>) {  // the upper half of an FP16
+    const unsigned halves = __byte_perm(word, 0, j % 4 == 0 ? 0x1404 : 0x3424);
+    __half2 pair;
+    memcpy(&pair, &halves, sizeof(pair));
+    return __half22float2(pair);
+  } else {
+    const auto pair = static_cast<__nv_fp8x2_storage_t>(word >> (8 * (j % 4)));
+    return __half22float2(__half2(__nv_cvt_fp8x2_to_halfraw2(pair, __NV_E4M3)));
+  }
+}
+
+/// The elements, widened. FP8 goes by pairs, which one instruction converts where the device has it.
+template <typename T, int kLength, typename Acc>
+__device__ __forceinline__ void WidenPacked(const Packed<T, kLength>& packed, Acc (&to)[kLength]) {
+  if constexpr (sizeof(T) == 1 && !std::is_integral_v<T> && kLength % 2 == 0) {
+#pragma unroll
+    for (int j = 0; j < kLength; j += 2) {
+      const float2 wide = WidenPair(packed, j);
+      to[j] = static_cast<Acc>(wide.x);
+      to[j + 1] = static_cast<Acc>(wide.y);
+    }
+  } else {
+#pragma unroll
+    for (int j = 0; j < kLength; ++j) {
+      to[j] = Widen<Acc>(packed.Get(j));
+    }
+  }
+}
+
+}  // namespace kernelwire
+
+#endif  // KERNELWIRE_KERNELS_PRIMITIVES_REDUCE_PACKED_CUH_
