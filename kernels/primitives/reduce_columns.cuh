@@ -96,8 +96,8 @@ __device__ __forceinline__ void EmitColumn(const R& reduction, const ReduceArgum
   }
 }
 
-/// What the lanes of an item hold of each of its columns, merged lane after lane by as many threads as there are, next
-/// to each other. kAtOnce columns of each thread at a time: as many as fit into 16 KiB of shared memory.
+/// What the lanes of an item hold of each of its columns, merged by as many threads as there are, next to each other.
+/// kAtOnce columns of each thread at a time: as many as fit into 16 KiB of shared memory.
 template <typename R, int kLength>
 class LaneMerger {
  public:
@@ -144,14 +144,20 @@ class LaneMerger {
   // Threads that read the same thread's columns shall find them in different banks, and beside those the next thread's.
   static constexpr int kPitch = kColumnBlock + (kAtOnce == 1 ? 0 : 128 / static_cast<int>(sizeof(Sum)) / kAtOnce);
 
-  static __device__ __forceinline__ Total OfLanes(const R& reduction, const ColumnGrid& grid, const Sum* lane) {
-    auto total = static_cast<Total>(*lane);
-#pragma unroll 4
-    for (int l = 1; l < grid.lanes; ++l) {
-      lane += grid.across.divisor;
-      total = reduction.Combine(total, static_cast<Total>(*lane));
+  /// Each half by itself, side by side: one addition in f64 waits for the other.
+  static __device__ __forceinline__ Total OfLanes(const R& reduction, const ColumnGrid& grid, const Sum* lanes) {
+    auto total = static_cast<Total>(*lanes);
+    if (grid.lanes == 1) {
+      return total;
     }
-    return total;
+    const int half = grid.lanes / 2 * grid.across.divisor;
+    auto other = static_cast<Total>(lanes[half]);
+#pragma unroll 4
+    for (int lane = grid.across.divisor; lane < half; lane += grid.across.divisor) {
+      total = reduction.Combine(total, static_cast<Total>(lanes[lane]));
+      other = reduction.Combine(other, static_cast<Total>(lanes[lane + half]));
+    }
+    return reduction.Combine(total, other);
   }
 };
 
