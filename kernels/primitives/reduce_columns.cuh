@@ -13,17 +13,24 @@
 
 namespace kernelwire {
 
-inline constexpr int kColumnBlock = 256;
-inline constexpr int kMostLanes = 16;
+/// Lanes of a part, at most. Narrow sums are of 8-bit elements, few vectors for as many columns; more lanes make up for
+/// that.
+template <typename R>
+inline constexpr int kMostLanes = ColumnSumOf<R>::kNarrow ? 32 : 16;
 
-/// Divides numbers below kColumnBlock by one up to kColumnBlock without the 20 instructions that it takes in general:
-/// the factor exceeds 2^16 / divisor by less than one, which is too little to reach the next quotient.
+/// Threads of a block whose threads have kLength columns each: as many more where those are single bytes, so that no
+/// fewer of them lie side by side.
+template <typename R, int kLength>
+inline constexpr int kColumnBlock = kLength == 1 ? 16 * kMostLanes<R> : 256;
+
+/// Divides numbers below 512 by one up to 512 without the 20 instructions that it takes in general: the factor exceeds
+/// 2^18 / divisor by less than one, which is too little to reach the next quotient.
 struct SmallDivisor {
   int divisor;
   int factor;
 
-  static SmallDivisor Of(int divisor) { return {divisor, (65536 + divisor - 1) / divisor}; }
-  __device__ __forceinline__ int Quotient(int number) const { return number * factor >> 16; }
+  static SmallDivisor Of(int divisor) { return {divisor, ((1 << 18) + divisor - 1) / divisor}; }
+  __device__ __forceinline__ int Quotient(int number) const { return number * factor >> 18; }
 };
 
 /// How a block's threads lie over rows and columns. An item of work is a part of a tile of columns of one run;
@@ -37,19 +44,21 @@ struct ColumnGrid {
   std::int64_t items;  // of the launch
 };
 
-/// `length`: columns of a thread.
-inline ColumnGrid LayColumns(const ReduceArguments& arguments, int length) {
+/// kLength: columns of a thread.
+template <typename R, int kLength>
+ColumnGrid LayColumns(const ReduceArguments& arguments) {
+  constexpr int kBlock = kColumnBlock<R, kLength>;
   ColumnGrid grid{};
   grid.lanes = 1;
-  while (grid.lanes < kMostLanes && grid.lanes * kVectorsInFlight < arguments.layout.width) {
+  while (grid.lanes < kMostLanes<R> && grid.lanes * kVectorsInFlight < arguments.layout.width) {
     grid.lanes *= 2;
   }
   const std::int64_t run = arguments.layout.run;
-  const std::int64_t across = (run + length - 1) / length;
-  const int most = kColumnBlock / grid.lanes;
+  const std::int64_t across = (run + kLength - 1) / kLength;
+  const int most = kBlock / grid.lanes;
   grid.across = SmallDivisor::Of(across < most ? static_cast<int>(across) : most);
   grid.threads = SmallDivisor::Of(grid.lanes * grid.across.divisor);
-  grid.items_of_block = kColumnBlock / grid.threads.divisor;
+  grid.items_of_block = kBlock / grid.threads.divisor;
   grid.tiles = (across + grid.across.divisor - 1) / grid.across.divisor;
   grid.items = arguments.results / run * grid.tiles * arguments.parts.count;
   return grid;
@@ -138,11 +147,12 @@ class LaneMerger {
   }
 
  private:
-  static constexpr int kFit = 16384 / (kColumnBlock * static_cast<int>(sizeof(Sum)));
+  static constexpr int kThreads = kColumnBlock<R, kLength>;
+  static constexpr int kFit = 16384 / (kThreads * static_cast<int>(sizeof(Sum)));
   static constexpr int kAtOnce = kLength < kFit ? kLength : kFit;
-  static_assert(!ColumnSumOf<R>::kNarrow || (kAtOnce == kLength && kLength <= kMostLanes));
+  static_assert(!ColumnSumOf<R>::kNarrow || (kAtOnce == kLength && kLength <= kMostLanes<R>));
   // Threads that read the same thread's columns shall find them in different banks, and beside those the next thread's.
-  static constexpr int kPitch = kColumnBlock + (kAtOnce == 1 ? 0 : 128 / static_cast<int>(sizeof(Sum)) / kAtOnce);
+  static constexpr int kPitch = kThreads + (kAtOnce == 1 ? 0 : 128 / static_cast<int>(sizeof(Sum)) / kAtOnce);
 
   /// Each half by itself, side by side: one addition in f64 waits for the other.
   static __device__ __forceinline__ Total OfLanes(const R& reduction, const ColumnGrid& grid, const Sum* lanes) {
@@ -189,8 +199,8 @@ __device__ __forceinline__ void ReduceColumnItem(const R& reduction, const Reduc
   }
 }
 
-/// Blocks that a multiprocessor shall have the registers for: what is in flight, the sums, and two dozen. Left alone,
-/// the compiler takes so many more that a block less fits.
+/// Blocks that a multiprocessor shall have the registers for: what is in flight, the sums, and two dozen; more with
+/// single totals that are costly to combine. Left alone, the compiler takes so many more that a block less fits.
 template <typename R, int kLength>
 constexpr int BlocksOfColumns() {
   using Sum = typename ColumnSumOf<R>::Type;
@@ -199,12 +209,14 @@ constexpr int BlocksOfColumns() {
   if constexpr (ColumnSumOf<R>::kNarrow && kLength > 1) {
     return R::kColumnBlocks;
   } else {
-    return kRegisters <= 64 ? 4 : kRegisters <= 80 ? 3 : kRegisters <= 128 ? 2 : 1;
+    constexpr bool kFew = kRegisters <= 64 && (kLength > 1 || sizeof(Sum) <= 8);
+    constexpr int kThreads = kFew ? 1024 : kRegisters <= 80 ? 768 : kRegisters <= 128 ? 512 : 256;
+    return kThreads / kColumnBlock<R, kLength>;
   }
 }
 
 template <typename R, int kLength, bool kPlain>
-__global__ void __launch_bounds__(kColumnBlock, BlocksOfColumns<R, kLength>())
+__global__ void __launch_bounds__(kColumnBlock<R, kLength>, BlocksOfColumns<R, kLength>())
     ReduceColumnsKernel(const __grid_constant__ ReduceArguments arguments, const R reduction, const ColumnGrid grid) {
   AwaitEarlierWork(arguments);
   const std::int64_t step = std::int64_t{gridDim.x} * grid.items_of_block;

@@ -102,10 +102,11 @@ cudaError_t LaunchRows(const ReduceArguments& arguments, const R& reduction, cud
 
 template <typename R, int kLength, bool kPlain>
 cudaError_t LaunchColumns(const ReduceArguments& arguments, const R& reduction, cudaStream_t stream) {
-  const ColumnGrid grid = LayColumns(arguments, kLength);
+  const ColumnGrid grid = LayColumns<R, kLength>(arguments);
   const std::int64_t blocks = (grid.items + grid.items_of_block - 1) / grid.items_of_block;
-  const cudaError_t error = LaunchKernel(&ReduceColumnsKernel<R, kLength, kPlain>, ShapeOfGrid(blocks, kColumnBlock),
-                                         stream, arguments, reduction, grid);
+  const cudaError_t error =
+      LaunchKernel(&ReduceColumnsKernel<R, kLength, kPlain>, ShapeOfGrid(blocks, kColumnBlock<R, kLength>), stream,
+                   arguments, reduction, grid);
   return error == cudaSuccess && arguments.parts.count > 1 ? MergeParts(arguments, reduction, stream) : error;
 }
 
@@ -121,11 +122,14 @@ cudaError_t LaunchLayout(const ReduceArguments& arguments, const R& reduction, c
 
 /// Whether vectors would leave most multiprocessors without a column, of columns that lanes read at once; where a lane
 /// goes on reading, narrow reads cost more than that. How many columns a thread has changes no bit.
-inline bool AreFewColumns(const ReduceArguments& arguments, int length) {
+template <typename R, int kLength>
+bool AreFewColumns(const ReduceArguments& arguments) {
   constexpr std::int64_t kFewThreads = 65536;
-  const std::int64_t lanes = LayColumns(arguments, length).lanes;
-  return arguments.layout.columns && arguments.layout.width <= lanes * kVectorsInFlight &&
-         arguments.results / length * lanes < kFewThreads;
+  if (!arguments.layout.columns) {
+    return false;
+  }
+  const std::int64_t lanes = LayColumns<R, kLength>(arguments).lanes;
+  return arguments.layout.width <= lanes * kVectorsInFlight && arguments.results / kLength * lanes < kFewThreads;
 }
 
 /// Enqueues `reduction` over the launch. R::kVectors says whether whole vectors have kernels of their own; without them
@@ -138,7 +142,7 @@ cudaError_t LaunchReduction(const Launch& launch, const R& reduction, cudaStream
     return cudaSuccess;
   }
   if constexpr (R::kVectors) {
-    if (VectorsAreAligned(launch, arguments, kLength, R::kInputs) && !AreFewColumns(arguments, kLength)) {
+    if (VectorsAreAligned(launch, arguments, kLength, R::kInputs) && !AreFewColumns<R, kLength>(arguments)) {
       return LaunchLayout<R, kLength, true>(arguments, reduction, stream);
     }
   }
