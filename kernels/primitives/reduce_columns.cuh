@@ -199,13 +199,13 @@ __device__ __forceinline__ void ReduceColumnItem(const R& reduction, const Reduc
   }
 }
 
-/// Blocks that a multiprocessor shall have the registers for: what is in flight, the sums, and two dozen; more with
-/// single totals that are costly to combine. Left alone, the compiler takes so many more that a block less fits.
+/// Blocks that a multiprocessor shall have the registers for: what is in flight, the sums, and 32 others; more
+/// with single totals that are costly to combine. Left alone, the compiler takes so many more that a block less fits.
 template <typename R, int kLength>
 constexpr int BlocksOfColumns() {
   using Sum = typename ColumnSumOf<R>::Type;
   constexpr int kWords = Packed<typename R::Element, kLength>::kWords * R::kInputs;
-  constexpr int kRegisters = 24 + kWords * kVectorsInFlight + kLength * static_cast<int>(sizeof(Sum)) / 4;
+  constexpr int kRegisters = 32 + kWords * kVectorsInFlight + kLength * static_cast<int>(sizeof(Sum)) / 4;
   if constexpr (ColumnSumOf<R>::kNarrow && kLength > 1) {
     return R::kColumnBlocks;
   } else {
