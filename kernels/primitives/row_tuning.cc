@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "kernels/primitives/row_tuning_tables.h"
+
 namespace kernelwire {
 namespace {
-
-constexpr std::int64_t kKiB = 1024;
 
 /// `lanes` lanes of a warp hold `vectors` vectors of a row each.
 RowTuning ShareWarps(int lanes, int vectors) {
@@ -35,210 +35,11 @@ RowTuning LookAhead(std::int64_t row_bytes, int threads = kMostThreadsOfRowBlock
   return tuning;
 }
 
-/// How a row longer than a stretch is held, up to a length.
-struct Holding {
-  int up_to_kib;  // 0: no more of them
-  int threads;
-  int vectors;
-  bool looks_ahead;
-};
-
-/// By length: the first that reaches a row is its own. The last reaches kLongestHeldRow.
-struct Holdings {
-  Holding by_length[9];
-
-  const Holding& Of(std::int64_t row_bytes) const {
-    const Holding* holding = by_length;
-    while (row_bytes > holding->up_to_kib * kKiB && holding[1].up_to_kib != 0) {
-      ++holding;
-    }
-    return *holding;
-  }
-};
-
 RowTuning Hold(const Holdings& holdings, std::int64_t row_bytes) {
   const Holding& holding = holdings.Of(row_bytes);
   return holding.looks_ahead ? LookAhead(row_bytes, holding.threads)
                              : HoldRow(row_bytes, holding.threads, holding.vectors);
 }
-
-constexpr bool kAhead = true;
-constexpr bool kAtOnce = false;
-
-// What was fastest of 64 to 512 threads with 4 or 8 vectors, those with 8 looking ahead or not, over 60 lengths of rows
-// in tensors of 2 KiB to 1 GiB. By elements: of 2 bytes, which take twice the arithmetic a byte; wider ones. By
-// RowWork.
-
-/// Fewer rows than all multiprocessors want at a time, where latency is what counts: a row that a block can have is
-/// not worth a cluster, a longer one is spread over many blocks.
-constexpr Holdings kOfFewRows[2] = {
-    {{{16, 512, 4, kAtOnce},
-      {128, 128, 4, kAtOnce},
-      {256, 256, 4, kAtOnce},
-      {512, 512, 4, kAtOnce},
-      {1024, 512, 8, kAtOnce}}},
-    {{{20, 512, 4, kAtOnce},
-      {128, 128, 4, kAtOnce},
-      {256, 256, 4, kAtOnce},
-      {512, 512, 4, kAtOnce},
-      {1024, 512, 8, kAtOnce}}},
-};
-
-/// Rows that keep the whole device busy for a few rounds only.
-constexpr Holdings kOfSomeRows[][2] = {
-    {{{{16, 512, 4, kAtOnce},
-       {128, 128, 4, kAtOnce},
-       {256, 128, 8, kAtOnce},
-       {384, 512, 8, kAhead},
-       {512, 256, 8, kAhead},
-       {1024, 512, 8, kAhead}}},
-     {{{32, 512, 4, kAtOnce},
-       {128, 128, 4, kAtOnce},
-       {256, 128, 8, kAhead},
-       {384, 512, 8, kAhead},
-       {512, 256, 8, kAhead},
-       {1024, 512, 8, kAhead}}}},
-    {{{{16, 512, 4, kAtOnce},
-       {28, 128, 4, kAtOnce},
-       {32, 512, 4, kAtOnce},
-       {96, 128, 4, kAtOnce},
-       {256, 256, 4, kAtOnce},
-       {512, 512, 4, kAtOnce},
-       {1024, 512, 8, kAhead}}},
-     {{{16, 512, 4, kAtOnce},
-       {128, 128, 4, kAtOnce},
-       {256, 256, 4, kAtOnce},
-       {384, 512, 8, kAhead},
-       {512, 256, 8, kAhead},
-       {1024, 512, 8, kAhead}}}},
-    {{{{3, 256, 8, kAtOnce},
-       {16, 512, 4, kAtOnce},
-       {32, 512, 8, kAhead},
-       {256, 128, 8, kAhead},
-       {512, 256, 8, kAhead},
-       {1024, 512, 8, kAhead}}},
-     {{{32, 256, 8, kAtOnce}, {192, 128, 8, kAtOnce}, {512, 256, 8, kAhead}, {1024, 512, 8, kAhead}}}},
-    {{{{4, 256, 8, kAtOnce},
-       {64, 512, 8, kAhead},
-       {96, 128, 8, kAhead},
-       {128, 512, 8, kAhead},
-       {256, 128, 8, kAhead},
-       {384, 512, 8, kAhead},
-       {512, 256, 8, kAhead},
-       {1024, 512, 8, kAhead}}},
-     {{{20, 512, 4, kAtOnce},
-       {64, 512, 8, kAhead},
-       {96, 128, 8, kAhead},
-       {128, 512, 8, kAhead},
-       {256, 128, 8, kAhead},
-       {384, 512, 8, kAhead},
-       {512, 256, 8, kAhead},
-       {1024, 512, 8, kAhead}}}},
-};
-
-/// Rows of large tensors. Small blocks, many of them on a multiprocessor, hide what all threads of one wait for; beyond
-/// some length parameters, which every row reads again, want blocks that stay. Of two inputs registers hold no more
-/// rows, so none looks ahead; blocks that would only stay.
-constexpr Holdings kOfManyRows[][2] = {
-    {{{{3, 256, 8, kAtOnce},
-       {16, 512, 4, kAtOnce},
-       {28, 256, 8, kAtOnce},
-       {128, 128, 8, kAtOnce},
-       {1024, 512, 8, kAhead}}},
-     {{{32, 512, 4, kAtOnce}, {192, 128, 8, kAtOnce}, {1024, 512, 8, kAhead}}}},
-    {{{{32, 512, 4, kAtOnce}, {256, 256, 4, kAtOnce}, {512, 512, 4, kAtOnce}, {1024, 512, 8, kAhead}}},
-     {{{16, 512, 4, kAtOnce}, {256, 256, 4, kAtOnce}, {512, 512, 4, kAtOnce}, {1024, 512, 8, kAhead}}}},
-    {{{{3, 256, 8, kAtOnce},
-       {20, 512, 4, kAtOnce},
-       {24, 256, 8, kAtOnce},
-       {32, 512, 4, kAtOnce},
-       {64, 512, 8, kAhead},
-       {96, 128, 8, kAhead},
-       {1024, 512, 8, kAhead}}},
-     {{{32, 256, 8, kAtOnce},
-       {36, 512, 8, kAhead},
-       {128, 128, 8, kAtOnce},
-       {256, 256, 8, kAtOnce},
-       {1024, 512, 8, kAhead}}}},
-    {{{{3, 256, 8, kAtOnce},
-       {6, 512, 4, kAtOnce},
-       {32, 256, 8, kAtOnce},
-       {64, 512, 8, kAhead},
-       {96, 128, 8, kAhead},
-       {1024, 512, 8, kAhead}}},
-     {{{8, 512, 4, kAtOnce},
-       {32, 256, 8, kAtOnce},
-       {60, 512, 8, kAhead},
-       {96, 128, 8, kAtOnce},
-       {1024, 512, 8, kAhead}}}},
-};
-
-// The same of rows that are not plain. They want more of everything, so that fewer are at work at a time; blocks of 4
-// vectors have at most 256 threads.
-
-constexpr Holdings kOfFewShiftedRows = {{{16, 256, 4, kAtOnce},
-                                         {128, 128, 4, kAtOnce},
-                                         {256, 256, 4, kAtOnce},
-                                         {512, 256, 8, kAhead},
-                                         {1024, 512, 8, kAhead}}};
-
-constexpr Holdings kOfShiftedRows[][2] = {
-    {{{{30, 256, 8, kAtOnce},
-       {64, 512, 8, kAhead},
-       {104, 128, 8, kAtOnce},
-       {128, 512, 8, kAhead},
-       {216, 256, 8, kAhead},
-       {1024, 512, 8, kAhead}}},
-     {{{30, 256, 8, kAtOnce},
-       {64, 512, 8, kAhead},
-       {104, 128, 8, kAtOnce},
-       {128, 512, 8, kAhead},
-       {216, 256, 8, kAhead},
-       {1024, 512, 8, kAhead}}}},
-    {{{{15, 256, 4, kAtOnce},
-       {28, 512, 8, kAtOnce},
-       {120, 128, 4, kAtOnce},
-       {140, 256, 4, kAtOnce},
-       {1024, 512, 8, kAhead}}},
-     {{{15, 256, 4, kAtOnce},
-       {26, 512, 8, kAtOnce},
-       {120, 128, 4, kAtOnce},
-       {140, 256, 4, kAtOnce},
-       {216, 256, 8, kAhead},
-       {1024, 512, 8, kAhead}}}},
-    {{{{4, 512, 8, kAhead},
-       {9, 256, 4, kAtOnce},
-       {64, 512, 8, kAhead},
-       {240, 128, 8, kAhead},
-       {288, 256, 8, kAhead},
-       {1024, 512, 8, kAhead}}},
-     {{{6, 256, 4, kAtOnce},
-       {30, 256, 8, kAtOnce},
-       {64, 512, 8, kAhead},
-       {104, 128, 8, kAtOnce},
-       {240, 128, 8, kAhead},
-       {416, 256, 8, kAtOnce},
-       {1024, 512, 8, kAhead}}}},
-    {{{{4, 512, 8, kAhead},
-       {6, 256, 4, kAtOnce},
-       {64, 512, 8, kAhead},
-       {140, 128, 8, kAhead},
-       {448, 256, 8, kAhead},
-       {1024, 512, 8, kAhead}}},
-     {{{6, 256, 4, kAtOnce},
-       {13, 256, 8, kAtOnce},
-       {52, 512, 8, kAhead},
-       {60, 256, 8, kAhead},
-       {104, 128, 8, kAtOnce},
-       {448, 256, 8, kAhead},
-       {1024, 512, 8, kAhead}}}},
-};
-
-/// A few rounds of rows that a block does not hold; those of two inputs last.
-constexpr Holdings kOfSomeLongShiftedRows[2] = {
-    {{{256, 128, 8, kAtOnce}, {288, 256, 8, kAtOnce}, {448, 256, 8, kAhead}, {1024, 512, 8, kAhead}}},
-    {{{120, 128, 4, kAtOnce}, {256, 256, 4, kAtOnce}, {1024, 512, 8, kAhead}}},
-};
 
 const Holdings& ForShiftedRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, bool wide) {
   if (AreFewRows(row_bytes, rows)) {

@@ -1,0 +1,225 @@
+// How rows that are longer than a stretch are held (row_tuning.cc): what was fastest on an H200 of 64 to 512 threads
+// with 4 or 8 vectors, those with 8 looking ahead or not, over 60 lengths of rows in tensors of 2 KiB to 1 GiB
+// (tests/bench/kernels). Host code only.
+#ifndef KERNELWIRE_KERNELS_PRIMITIVES_ROW_TUNING_TABLES_H_
+#define KERNELWIRE_KERNELS_PRIMITIVES_ROW_TUNING_TABLES_H_
+
+#include <cstdint>
+
+namespace kernelwire {
+
+inline constexpr std::int64_t kKiB = 1024;
+
+/// How a row longer than a stretch is held, up to a length.
+struct Holding {
+  int up_to_kib;  // 0: no more of them
+  int threads;
+  int vectors;
+  bool looks_ahead;
+};
+
+/// By length: the first that reaches a row is its own. The last reaches kLongestHeldRow.
+struct Holdings {
+  Holding by_length[9];
+
+  const Holding& Of(std::int64_t row_bytes) const {
+    const Holding* holding = by_length;
+    while (row_bytes > holding->up_to_kib * kKiB && holding[1].up_to_kib != 0) {
+      ++holding;
+    }
+    return *holding;
+  }
+};
+
+inline constexpr bool kAhead = true;
+inline constexpr bool kAtOnce = false;
+
+// By RowWork, and by element: of 2 bytes, which take twice the arithmetic a byte, and wider. An entry reads: up to so
+// many KiB, so many threads, so many vectors, how.
+
+/// Fewer rows than all multiprocessors want at a time, where latency is what counts: a row that a block can have is
+/// not worth a cluster, a longer one is spread over many blocks.
+inline constexpr Holdings kOfFewRows[2] = {
+    {{{16, 512, 4, kAtOnce},
+      {128, 128, 4, kAtOnce},
+      {256, 256, 4, kAtOnce},
+      {512, 512, 4, kAtOnce},
+      {1024, 512, 8, kAtOnce}}},
+    {{{20, 512, 4, kAtOnce},
+      {128, 128, 4, kAtOnce},
+      {256, 256, 4, kAtOnce},
+      {512, 512, 4, kAtOnce},
+      {1024, 512, 8, kAtOnce}}},
+};
+
+/// Rows that keep the whole device busy for a few rounds only.
+inline constexpr Holdings kOfSomeRows[][2] = {
+    // kOneSum
+    {{{{16, 512, 4, kAtOnce},
+       {128, 128, 4, kAtOnce},
+       {256, 128, 8, kAtOnce},
+       {384, 512, 8, kAhead},
+       {512, 256, 8, kAhead},
+       {1024, 512, 8, kAhead}}},
+     {{{32, 512, 4, kAtOnce},
+       {128, 128, 4, kAtOnce},
+       {256, 128, 8, kAhead},
+       {384, 512, 8, kAhead},
+       {512, 256, 8, kAhead},
+       {1024, 512, 8, kAhead}}}},
+    // kTwoInputs
+    {{{{16, 512, 4, kAtOnce},
+       {28, 128, 4, kAtOnce},
+       {32, 512, 4, kAtOnce},
+       {96, 128, 4, kAtOnce},
+       {256, 256, 4, kAtOnce},
+       {512, 512, 4, kAtOnce},
+       {1024, 512, 8, kAhead}}},
+     {{{16, 512, 4, kAtOnce},
+       {128, 128, 4, kAtOnce},
+       {256, 256, 4, kAtOnce},
+       {384, 512, 8, kAhead},
+       {512, 256, 8, kAhead},
+       {1024, 512, 8, kAhead}}}},
+    // kSoftmax
+    {{{{3, 256, 8, kAtOnce},
+       {16, 512, 4, kAtOnce},
+       {32, 512, 8, kAhead},
+       {256, 128, 8, kAhead},
+       {512, 256, 8, kAhead},
+       {1024, 512, 8, kAhead}}},
+     {{{32, 256, 8, kAtOnce}, {192, 128, 8, kAtOnce}, {512, 256, 8, kAhead}, {1024, 512, 8, kAhead}}}},
+    // kMoments
+    {{{{4, 256, 8, kAtOnce},
+       {64, 512, 8, kAhead},
+       {96, 128, 8, kAhead},
+       {128, 512, 8, kAhead},
+       {256, 128, 8, kAhead},
+       {384, 512, 8, kAhead},
+       {512, 256, 8, kAhead},
+       {1024, 512, 8, kAhead}}},
+     {{{20, 512, 4, kAtOnce},
+       {64, 512, 8, kAhead},
+       {96, 128, 8, kAhead},
+       {128, 512, 8, kAhead},
+       {256, 128, 8, kAhead},
+       {384, 512, 8, kAhead},
+       {512, 256, 8, kAhead},
+       {1024, 512, 8, kAhead}}}},
+};
+
+/// Rows of large tensors. Small blocks, many of them on a multiprocessor, hide what all threads of one wait for; beyond
+/// some length parameters, which every row reads again, want blocks that stay. Of two inputs registers hold no more
+/// rows, so none looks ahead; blocks that would only stay.
+inline constexpr Holdings kOfManyRows[][2] = {
+    // kOneSum
+    {{{{3, 256, 8, kAtOnce},
+       {16, 512, 4, kAtOnce},
+       {28, 256, 8, kAtOnce},
+       {128, 128, 8, kAtOnce},
+       {1024, 512, 8, kAhead}}},
+     {{{32, 512, 4, kAtOnce}, {192, 128, 8, kAtOnce}, {1024, 512, 8, kAhead}}}},
+    // kTwoInputs
+    {{{{32, 512, 4, kAtOnce}, {256, 256, 4, kAtOnce}, {512, 512, 4, kAtOnce}, {1024, 512, 8, kAhead}}},
+     {{{16, 512, 4, kAtOnce}, {256, 256, 4, kAtOnce}, {512, 512, 4, kAtOnce}, {1024, 512, 8, kAhead}}}},
+    // kSoftmax
+    {{{{3, 256, 8, kAtOnce},
+       {20, 512, 4, kAtOnce},
+       {24, 256, 8, kAtOnce},
+       {32, 512, 4, kAtOnce},
+       {64, 512, 8, kAhead},
+       {96, 128, 8, kAhead},
+       {1024, 512, 8, kAhead}}},
+     {{{32, 256, 8, kAtOnce},
+       {36, 512, 8, kAhead},
+       {128, 128, 8, kAtOnce},
+       {256, 256, 8, kAtOnce},
+       {1024, 512, 8, kAhead}}}},
+    // kMoments
+    {{{{3, 256, 8, kAtOnce},
+       {6, 512, 4, kAtOnce},
+       {32, 256, 8, kAtOnce},
+       {64, 512, 8, kAhead},
+       {96, 128, 8, kAhead},
+       {1024, 512, 8, kAhead}}},
+     {{{8, 512, 4, kAtOnce},
+       {32, 256, 8, kAtOnce},
+       {60, 512, 8, kAhead},
+       {96, 128, 8, kAtOnce},
+       {1024, 512, 8, kAhead}}}},
+};
+
+// The same of rows that are not plain. They want more of everything, so that fewer are at work at a time; blocks of 4
+// vectors have at most 256 threads.
+
+inline constexpr Holdings kOfFewShiftedRows = {{{16, 256, 4, kAtOnce},
+                                                {128, 128, 4, kAtOnce},
+                                                {256, 256, 4, kAtOnce},
+                                                {512, 256, 8, kAhead},
+                                                {1024, 512, 8, kAhead}}};
+
+inline constexpr Holdings kOfShiftedRows[][2] = {
+    // kOneSum
+    {{{{30, 256, 8, kAtOnce},
+       {64, 512, 8, kAhead},
+       {104, 128, 8, kAtOnce},
+       {128, 512, 8, kAhead},
+       {216, 256, 8, kAhead},
+       {1024, 512, 8, kAhead}}},
+     {{{30, 256, 8, kAtOnce},
+       {64, 512, 8, kAhead},
+       {104, 128, 8, kAtOnce},
+       {128, 512, 8, kAhead},
+       {216, 256, 8, kAhead},
+       {1024, 512, 8, kAhead}}}},
+    // kTwoInputs
+    {{{{15, 256, 4, kAtOnce},
+       {28, 512, 8, kAtOnce},
+       {120, 128, 4, kAtOnce},
+       {140, 256, 4, kAtOnce},
+       {1024, 512, 8, kAhead}}},
+     {{{15, 256, 4, kAtOnce},
+       {26, 512, 8, kAtOnce},
+       {120, 128, 4, kAtOnce},
+       {140, 256, 4, kAtOnce},
+       {216, 256, 8, kAhead},
+       {1024, 512, 8, kAhead}}}},
+    // kSoftmax
+    {{{{4, 512, 8, kAhead},
+       {9, 256, 4, kAtOnce},
+       {64, 512, 8, kAhead},
+       {240, 128, 8, kAhead},
+       {288, 256, 8, kAhead},
+       {1024, 512, 8, kAhead}}},
+     {{{6, 256, 4, kAtOnce},
+       {30, 256, 8, kAtOnce},
+       {64, 512, 8, kAhead},
+       {104, 128, 8, kAtOnce},
+       {240, 128, 8, kAhead},
+       {416, 256, 8, kAtOnce},
+       {1024, 512, 8, kAhead}}}},
+    // kMoments
+    {{{{4, 512, 8, kAhead},
+       {6, 256, 4, kAtOnce},
+       {64, 512, 8, kAhead},
+       {140, 128, 8, kAhead},
+       {448, 256, 8, kAhead},
+       {1024, 512, 8, kAhead}}},
+     {{{6, 256, 4, kAtOnce},
+       {13, 256, 8, kAtOnce},
+       {52, 512, 8, kAhead},
+       {60, 256, 8, kAhead},
+       {104, 128, 8, kAtOnce},
+       {448, 256, 8, kAhead},
+       {1024, 512, 8, kAhead}}}},
+};
+
+/// A few rounds of rows that a block does not hold; those of two inputs last.
+inline constexpr Holdings kOfSomeLongShiftedRows[2] = {
+    {{{256, 128, 8, kAtOnce}, {288, 256, 8, kAtOnce}, {448, 256, 8, kAhead}, {1024, 512, 8, kAhead}}},
+    {{{120, 128, 4, kAtOnce}, {256, 256, 4, kAtOnce}, {1024, 512, 8, kAhead}}},
+};
+
+}  // namespace kernelwire
+
+#endif  // KERNELWIRE_KERNELS_PRIMITIVES_ROW_TUNING_TABLES_H_
