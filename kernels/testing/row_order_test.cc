@@ -53,30 +53,42 @@ struct RowOrder {
 
 class RowOrderTest : public ::testing::TestWithParam<RowOrder> {};
 
+/// The first row of `width` elements has the same bits in tensors of one, some and many rows; `parameters` of the rows'
+/// type make a launch a usual one, which has kernels of its own.
+void ExpectFirstRowAlike(const RowOrder& order, std::int64_t width, int parameters, DeviceRunner& device) {
+  const auto row_bytes = width * static_cast<std::int64_t>(SizeOf(order.dtype));
+  // On the host nothing changes any more once there are rows for every thread.
+  const std::int64_t most = (std::int64_t{device.name() == "host" ? 4 : 66} << 20) / row_bytes;
+  std::vector<std::byte> alone;
+  for (const std::int64_t rows : {std::int64_t{1}, (std::int64_t{3} << 20) / row_bytes, most}) {
+    OperatorCase test_case;
+    test_case.name = "rows_" + std::to_string(rows);
+    for (int i = 0; i < order.row_inputs; ++i) {
+      test_case.inputs.push_back(FirstRows(order.dtype, rows, width, kRowSeed + static_cast<std::uint64_t>(i)));
+    }
+    for (int i = 0; i < parameters; ++i) {
+      test_case.inputs.push_back(
+          MakeTensor(order.dtype, {width}, Values::kUniform, kRowSeed + static_cast<std::uint64_t>(i)));
+    }
+    const auto outputs = device.Run(*FindOperator(order.op), test_case);
+    ASSERT_TRUE(outputs.ok()) << outputs.status();
+    const std::vector<std::byte>& bytes = (*outputs)[0].bytes;
+    ASSERT_GE(bytes.size(), static_cast<std::size_t>(row_bytes));
+    const std::vector<std::byte> first(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(row_bytes));
+    alone = alone.empty() ? first : alone;
+    EXPECT_TRUE(first == alone) << device.name() << ", width " << width << ", " << rows << " rows, " << parameters
+                                << " parameters";
+  }
+}
+
 TEST_P(RowOrderTest, BitsDoNotFollowTheNumberOfRows) {
   SCOPED_TRACE("seed " + std::to_string(kRowSeed));
-  const auto& [name, row_inputs, parameters, dtype] = GetParam();
-  const Operator& op = *FindOperator(name);
   // Widths with every kind of tuning for one, some and many rows; odd ones begin rows anywhere.
   for (const std::int64_t width : {1200, 1537, 5000, 10240, 12289, 18432, 40000, 40001}) {
-    const auto row_bytes = width * static_cast<std::int64_t>(SizeOf(dtype));
     for (DeviceRunner* const device : AllDeviceRunners()) {
-      // On the host nothing changes any more once there are rows for every thread.
-      const std::int64_t most = (std::int64_t{device->name() == "host" ? 4 : 66} << 20) / row_bytes;
-      std::vector<std::byte> alone;
-      for (const std::int64_t rows : {std::int64_t{1}, (std::int64_t{3} << 20) / row_bytes, most}) {
-        OperatorCase test_case;
-        test_case.name = "rows_" + std::to_string(rows);
-        for (int i = 0; i < row_inputs; ++i) {
-          test_case.inputs.push_back(FirstRows(dtype, rows, width, kRowSeed + static_cast<std::uint64_t>(i)));
-        }
-        const auto outputs = device->Run(op, test_case);
-        ASSERT_TRUE(outputs.ok()) << outputs.status();
-        const std::vector<std::byte>& bytes = (*outputs)[0].bytes;
-        ASSERT_GE(bytes.size(), static_cast<std::size_t>(row_bytes));
-        const std::vector<std::byte> first(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(row_bytes));
-        alone = alone.empty() ? first : alone;
-        EXPECT_TRUE(first == alone) << device->name() << ", width " << width << ", " << rows << " rows";
+      ExpectFirstRowAlike(GetParam(), width, 0, *device);
+      if (GetParam().parameters > 0) {
+        ExpectFirstRowAlike(GetParam(), width, GetParam().parameters, *device);
       }
     }
   }
