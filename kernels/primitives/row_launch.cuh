@@ -142,13 +142,16 @@ struct RowLoads {
   }
 };
 
-/// A group of threads, what each of them holds, and whether it looks ahead, as types.
-template <typename GroupType, int kVectorsOfThread, bool kAhead>
+/// A group of threads, what each of them holds, whether it looks ahead, and whether it is for launches that read much,
+/// as types.
+template <typename GroupType, int kVectorsOfThread, bool kAhead, bool kMuch = false>
 struct RowShape {
   using Group = GroupType;
   static constexpr int kVectors = kVectorsOfThread;
   static constexpr bool kOfBlocks = std::is_same_v<GroupType, BlockGroup>;
   static constexpr bool kLooksAhead = kAhead;
+  static constexpr bool kReadsMuch = kMuch;
+  static constexpr bool kOfPlainRows = kMuch && kVectors == 4;  // TuneRows asks for it for no others
 
   // For __launch_bounds__: as many registers as let enough of the largest blocks run at a time. Rows that begin
   // anywhere want more, so their blocks are smaller (TuneRows).
@@ -174,9 +177,10 @@ template <typename F>
 cudaError_t WithRowShape(const RowTuning& tuning, F&& f) {
   if (tuning.method == RowTuning::Method::kBlocks) {
     if (tuning.vectors == 4) {
-      return f(RowShape<BlockGroup, 4, false>{});
+      return tuning.reads_much ? f(RowShape<BlockGroup, 4, false, true>{}) : f(RowShape<BlockGroup, 4, false>{});
     }
-    return tuning.roomy ? f(RowShape<BlockGroup, 8, true>{}) : f(RowShape<BlockGroup, 8, false>{});
+    // Hardly ever for little.
+    return tuning.roomy ? f(RowShape<BlockGroup, 8, true, true>{}) : f(RowShape<BlockGroup, 8, false, true>{});
   }
   switch (tuning.threads) {
     case 4:
@@ -193,7 +197,7 @@ cudaError_t WithRowShape(const RowTuning& tuning, F&& f) {
 /// What a thread of `Shape` holds of a row.
 template <typename T, typename Shape, RowAccess kAccess>
 using HeldRow = std::conditional_t<kAccess == RowAccess::kTiled, TiledVectors<T, Shape::kVectors>,
-                                   RowVectors<T, Shape::kVectors, InVectors(kAccess)>>;
+                                   RowVectors<T, Shape::kVectors, InVectors(kAccess), Shape::kReadsMuch>>;
 
 template <RowAccess kAccess>
 using AccessTag = std::integral_constant<RowAccess, kAccess>;
@@ -245,11 +249,18 @@ cudaError_t LaunchHeld(RowAccess access, const Arguments& arguments, std::int64_
     if (access == RowAccess::kDense) {
       return launch(AccessTag<RowAccess::kDense>{});
     }
-    if (access == RowAccess::kTiled || access == RowAccess::kOdd) {
-      return launch(AccessTag<RowAccess::kOdd>{});
+    if constexpr (!Shape::kOfPlainRows) {
+      if (access == RowAccess::kTiled || access == RowAccess::kOdd) {
+        return launch(AccessTag<RowAccess::kOdd>{});
+      }
     }
   }
-  return InVectors(access) ? launch(AccessTag<RowAccess::kPlain>{}) : launch(AccessTag<RowAccess::kShifted>{});
+  if constexpr (!Shape::kOfPlainRows) {
+    if (!InVectors(access)) {
+      return launch(AccessTag<RowAccess::kShifted>{});
+    }
+  }
+  return launch(AccessTag<RowAccess::kPlain>{});
 }
 
 /// Launches rows of type T, with results of type `y_type`, by the tuning that fits them. `Kernels` names an operator's

@@ -57,6 +57,11 @@ const Holdings& ForPlainRows(RowWork work, std::int64_t row_bytes, std::int64_t 
   return (AreSomeRows(row_bytes, rows) ? kOfSomeRows : kOfManyRows)[static_cast<std::size_t>(work)][wide];
 }
 
+bool ReadMuch(std::int64_t row_bytes, std::int64_t rows) {
+  constexpr std::int64_t kMuchBytes = 16 * kKiB * kKiB;
+  return row_bytes * std::min(rows, kMuchBytes) >= kMuchBytes;
+}
+
 /// A row that is longer than a stretch, where blocks cannot share one.
 RowTuning TuneRowsOfBlocks(std::int64_t row_bytes, bool plain) {
   if (plain) {
@@ -73,7 +78,8 @@ std::string RowTuning::ToString() const {
     case Method::kLanes:
       return text + ", " + std::to_string(rows_of_block) + " rows a block";
     case Method::kBlocks:
-      return text + ", " + std::to_string(cluster_blocks) + " blocks a row" + (looks_ahead ? ", looking ahead" : "");
+      return text + ", " + std::to_string(cluster_blocks) + " blocks a row" + (looks_ahead ? ", looking ahead" : "") +
+             (reads_much ? ", of much" : "");
     case Method::kStream:
       break;
   }
@@ -125,8 +131,10 @@ RowTuning TuneRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, int 
     return TuneRowsOfBlocks(row_bytes, plain);
   }
   const bool wide = element_bytes > 2;
-  return Hold(plain ? ForPlainRows(work, row_bytes, rows, wide) : ForShiftedRows(work, row_bytes, rows, wide),
-              row_bytes);
+  RowTuning tuning =
+      Hold(plain ? ForPlainRows(work, row_bytes, rows, wide) : ForShiftedRows(work, row_bytes, rows, wide), row_bytes);
+  tuning.reads_much = plain && ReadMuch(row_bytes, rows);
+  return tuning;
 }
 
 }  // namespace kernelwire

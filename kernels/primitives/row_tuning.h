@@ -37,6 +37,8 @@ struct RowTuning {
   /// Threads have the registers of the largest blocks, however few a short row takes.
   bool roomy = false;
   int rows_of_block = 1;
+  /// The launch reads so much that the second-level cache had better keep that than its results (LoadLastingGranuleIf).
+  bool reads_much = false;
   StreamedParts parts = {};
 
   std::string ToString() const;

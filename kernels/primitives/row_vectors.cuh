@@ -75,8 +75,9 @@ struct FillMinusInfinity {
 ///
 /// `kPlainRows`: every row of the launch begins on a 16-byte boundary and is a whole number of vectors, which the host
 /// knows (row_access.h). It spares registers, and changes no element's place. Other rows lie in shared memory between
-/// Begin and Finish, and the vectors may still be those of another row.
-template <typename T, int kVectorsOfThread, bool kPlainRows>
+/// Begin and Finish, and the vectors may still be those of another row. `kLasting`: plain rows are read by
+/// LoadLastingGranuleIf.
+template <typename T, int kVectorsOfThread, bool kPlainRows, bool kLasting = false>
 struct RowVectors {
   using Element = T;
   static constexpr bool kPlain = kPlainRows;
@@ -129,7 +130,11 @@ struct RowVectors {
 #pragma unroll
       for (int v = 0; v < kVectors; ++v) {
         vectors[v] = FilledGranule(Fill::template Value<T>());
-        LoadGranuleIf(left > v * kStep<Group>, base + v * kStep<Group>, vectors[v]);
+        if (kLasting) {
+          LoadLastingGranuleIf(left > v * kStep<Group>, base + v * kStep<Group>, vectors[v]);
+        } else {
+          LoadGranuleIf(left > v * kStep<Group>, base + v * kStep<Group>, vectors[v]);
+        }
       }
     } else {
       BeginShared(group, row, place);

@@ -60,7 +60,8 @@ void ExpectFirstRowAlike(const RowOrder& order, std::int64_t width, int paramete
   // On the host nothing changes any more once there are rows for every thread.
   const std::int64_t most = (std::int64_t{device.name() == "host" ? 4 : 66} << 20) / row_bytes;
   std::vector<std::byte> alone;
-  for (const std::int64_t rows : {std::int64_t{1}, (std::int64_t{3} << 20) / row_bytes, most}) {
+  for (const std::int64_t rows : {std::int64_t{1}, std::max<std::int64_t>(1, (std::int64_t{3} << 20) / row_bytes),
+                                  std::max<std::int64_t>(1, most)}) {
     OperatorCase test_case;
     test_case.name = "rows_" + std::to_string(rows);
     for (int i = 0; i < order.row_inputs; ++i) {
@@ -83,8 +84,9 @@ void ExpectFirstRowAlike(const RowOrder& order, std::int64_t width, int paramete
 
 TEST_P(RowOrderTest, BitsDoNotFollowTheNumberOfRows) {
   SCOPED_TRACE("seed " + std::to_string(kRowSeed));
-  // Widths with every kind of tuning for one, some and many rows; odd ones begin rows anywhere.
-  for (const std::int64_t width : {1200, 1537, 5000, 10240, 12289, 18432, 40000, 40001}) {
+  // Widths with every kind of tuning for one, some and many rows, the last ones read twice; odd ones begin rows
+  // anywhere.
+  for (const std::int64_t width : {1200, 1537, 5000, 10240, 12289, 18432, 40000, 40001, 600'000, 600'001}) {
     for (DeviceRunner* const device : AllDeviceRunners()) {
       ExpectFirstRowAlike(GetParam(), width, 0, *device);
       if (GetParam().parameters > 0) {
@@ -245,6 +247,8 @@ TEST(RowTuningTest, HoldsEveryRowInAnOrderThatFollowsFromItsBytes) {
               ASSERT_LE(of_block * 5 / 2 + 1024, device.shared_bytes);
             }
             ASSERT_LE(tuning.threads, kMostThreadsOfRowBlock);
+            // Rows that begin anywhere have no kernels that read much, and where little is read those are slower.
+            ASSERT_TRUE(!tuning.reads_much || (plain && row_bytes * rows >= std::int64_t{16} << 20));
             ASSERT_LE(tuning.cluster_blocks, device.clusters ? 16 : 1);
           }
         }

@@ -166,7 +166,8 @@ struct LayerNormKernels {
   static constexpr bool kUsual = sizeof(T) <= 4;
   template <typename Shape, RowAccess kAccess>
   static constexpr auto kHeld =
-      &LayerNormResidentKernel<T, Shape, kAccess, kFew && InVectors(kAccess) && Shape::kVectors <= 4>;
+      &LayerNormResidentKernel<T, Shape, kAccess,
+                               kFew && InVectors(kAccess) && Shape::kVectors <= 4 && !Shape::kReadsMuch>;
   template <typename Out, bool kPlain, StreamPass kOnly>
   static constexpr auto kStreamed = &LayerNormStreamKernel<T, Out, kPlain, kOnly>;
 };
