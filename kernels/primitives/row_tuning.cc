@@ -57,6 +57,7 @@ const Holdings& ForPlainRows(RowWork work, std::int64_t row_bytes, std::int64_t 
   return (AreSomeRows(row_bytes, rows) ? kOfSomeRows : kOfManyRows)[static_cast<std::size_t>(work)][wide];
 }
 
+/// Whether an H200 is faster where what is read outlasts what is written; of less, it is as fast or slower.
 bool ReadMuch(std::int64_t row_bytes, std::int64_t rows) {
   constexpr std::int64_t kMuchBytes = 16 * kKiB * kKiB;
   return row_bytes * std::min(rows, kMuchBytes) >= kMuchBytes;
@@ -79,7 +80,7 @@ std::string RowTuning::ToString() const {
       return text + ", " + std::to_string(rows_of_block) + " rows a block";
     case Method::kBlocks:
       return text + ", " + std::to_string(cluster_blocks) + " blocks a row" + (looks_ahead ? ", looking ahead" : "") +
-             (reads_much ? ", of much" : "");
+             (reads_much ? ", reads much" : "");
     case Method::kStream:
       break;
   }

@@ -158,20 +158,17 @@ inline constexpr Holdings kOfFewShiftedRows = {{{16, 256, 4, kAtOnce},
                                                 {512, 256, 8, kAhead},
                                                 {1024, 512, 8, kAhead}}};
 
+/// rms_norm's of any element.
+inline constexpr Holdings kOfShiftedRowsWithOneSum = {{{30, 256, 8, kAtOnce},
+                                                       {64, 512, 8, kAhead},
+                                                       {104, 128, 8, kAtOnce},
+                                                       {128, 512, 8, kAhead},
+                                                       {216, 256, 8, kAhead},
+                                                       {1024, 512, 8, kAhead}}};
+
 inline constexpr Holdings kOfShiftedRows[][2] = {
     // kOneSum
-    {{{{30, 256, 8, kAtOnce},
-       {64, 512, 8, kAhead},
-       {104, 128, 8, kAtOnce},
-       {128, 512, 8, kAhead},
-       {216, 256, 8, kAhead},
-       {1024, 512, 8, kAhead}}},
-     {{{30, 256, 8, kAtOnce},
-       {64, 512, 8, kAhead},
-       {104, 128, 8, kAtOnce},
-       {128, 512, 8, kAhead},
-       {216, 256, 8, kAhead},
-       {1024, 512, 8, kAhead}}}},
+    {kOfShiftedRowsWithOneSum, kOfShiftedRowsWithOneSum},
     // kTwoInputs
     {{{{15, 256, 4, kAtOnce},
        {28, 512, 8, kAtOnce},
