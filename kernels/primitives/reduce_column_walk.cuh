@@ -52,11 +52,16 @@ class ColumnWalk {
   __device__ __forceinline__ void Start(const ResultPlace& place, std::int64_t column, std::int64_t begin, int lane,
                                         int rows) {
     const ReduceLayout& layout = arguments_.layout;
-    const std::int64_t first = kPlain ? (begin + lane) * layout.run
-                                      : layout.kept.Offset(layout.run == 1 ? place.result : place.result / layout.run);
+    std::int64_t first = column;
+    if (kPlain || HasOneStride()) {
+      first += (begin + lane) * layout.run;
+    }
+    if (!kPlain && layout.kept.axes > 0) {
+      first += layout.kept.Offset(layout.run == 1 ? place.result : place.result / layout.run);
+    }
 #pragma unroll
     for (int i = 0; i < R::kInputs; ++i) {
-      at_[i] = static_cast<const T*>(place.inputs[i]) + (place.piece * layout.piece + first + column);
+      at_[i] = static_cast<const T*>(place.inputs[i]) + (place.piece * layout.piece + first);
     }
     begin_ = begin;
     row_ = lane;
@@ -98,25 +103,50 @@ class ColumnWalk {
     }
   }
 
+  /// Whether rows lie equally far apart, as those of plain layouts always do.
+  __device__ __forceinline__ bool HasOneStride() const { return kPlain || arguments_.layout.reduced.axes == 1; }
+
   __device__ __forceinline__ void Load(T fill, Rows (&rows)[kVectorsInFlight]) {
-    const std::int64_t stride = step_ * arguments_.layout.run;
+    const std::int64_t stride = arguments_.layout.reduced.strides[0];
     if (kPlain && step_ * (kVectorsInFlight - 1) < left_) {
 #pragma unroll
       for (int u = 0; u < kVectorsInFlight; ++u) {
-        rows[u] = LoadAt(u * stride);
+        rows[u] = LoadAt(u * (step_ * stride));
+      }
+    } else {
+      LoadClamped(stride, fill, rows);
+    }
+    if (HasOneStride()) {
+#pragma unroll
+      for (int i = 0; i < R::kInputs; ++i) {
+        at_[i] += step_ * kVectorsInFlight * stride;
+      }
+    }
+  }
+
+  /// Rows that are not there are read as the last one is, and then filled: a branch around each read would have it
+  /// waited for.
+  __device__ __forceinline__ void LoadClamped(std::int64_t stride, T fill, Rows (&rows)[kVectorsInFlight]) const {
+    std::int64_t offsets[kVectorsInFlight];
+    if (HasOneStride()) {
+#pragma unroll
+      for (int u = 0; u < kVectorsInFlight; ++u) {
+        offsets[u] = min(u * step_, left_ - 1) * stride;
       }
     } else {
 #pragma unroll
       for (int u = 0; u < kVectorsInFlight; ++u) {
-        rows[u] = u * step_ < left_
-                      ? LoadAt(kPlain ? u * stride : arguments_.layout.reduced.Offset(begin_ + row_ + u * step_))
-                      : Rows::Filled(fill);
+        offsets[u] = arguments_.layout.reduced.Offset(begin_ + row_ + min(u * step_, left_ - 1));
       }
     }
-    if constexpr (kPlain) {
 #pragma unroll
-      for (int i = 0; i < R::kInputs; ++i) {
-        at_[i] += stride * kVectorsInFlight;
+    for (int u = 0; u < kVectorsInFlight; ++u) {
+      rows[u] = LoadAt(offsets[u]);
+    }
+#pragma unroll
+    for (int u = 0; u < kVectorsInFlight; ++u) {
+      if (u * step_ >= left_) {
+        rows[u] = Rows::Filled(fill);
       }
     }
   }
@@ -133,7 +163,7 @@ class ColumnWalk {
 
   const ReduceArguments& arguments_;
   const int step_;
-  const T* at_[R::kInputs];  // plain: in row_; else in the run's row 0
+  const T* at_[R::kInputs];  // with one stride: in row_; else in the run's row 0
   std::int64_t begin_;
   int row_;
   int left_;  // of the part, from row_ on

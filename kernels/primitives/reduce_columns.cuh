@@ -89,7 +89,8 @@ struct ColumnItem {
 
   /// Of the run's first result.
   __device__ __forceinline__ ResultPlace Place(const ReduceArguments& arguments) const {
-    return kPlain ? ResultPlace::OfPiece(arguments, run, 0) : ResultPlace::Of(arguments, run * arguments.layout.run);
+    return kPlain || arguments.layout.kept.axes == 0 ? ResultPlace::OfPiece(arguments, run, 0)
+                                                     : ResultPlace::Of(arguments, run * arguments.layout.run);
   }
 };
 
@@ -156,18 +157,36 @@ class LaneMerger {
 
   /// Each half by itself, side by side: one addition in f64 waits for the other.
   static __device__ __forceinline__ Total OfLanes(const R& reduction, const ColumnGrid& grid, const Sum* lanes) {
-    auto total = static_cast<Total>(*lanes);
     if (grid.lanes == 1) {
-      return total;
+      return static_cast<Total>(*lanes);
     }
-    const int half = grid.lanes / 2 * grid.across.divisor;
-    auto other = static_cast<Total>(lanes[half]);
+    const int step = grid.across.divisor;
+    const int half = grid.lanes / 2 * step;
+    if constexpr (kHasReference<R>) {
+      auto reference = R::Larger(R::ReferenceOf(lanes[0]), R::ReferenceOf(lanes[half]));
 #pragma unroll 4
-    for (int lane = grid.across.divisor; lane < half; lane += grid.across.divisor) {
-      total = reduction.Combine(total, static_cast<Total>(lanes[lane]));
-      other = reduction.Combine(other, static_cast<Total>(lanes[lane + half]));
+      for (int lane = step; lane < half; lane += step) {
+        const auto both = R::Larger(R::ReferenceOf(lanes[lane]), R::ReferenceOf(lanes[lane + half]));
+        reference = R::Larger(reference, both);
+      }
+      auto share = reduction.ShareOf(lanes[0], reference);
+      auto other = reduction.ShareOf(lanes[half], reference);
+#pragma unroll 4
+      for (int lane = step; lane < half; lane += step) {
+        share = reduction.AddShares(share, reduction.ShareOf(lanes[lane], reference));
+        other = reduction.AddShares(other, reduction.ShareOf(lanes[lane + half], reference));
+      }
+      return R::TotalOf(reduction.AddShares(share, other), reference);
+    } else {
+      auto total = static_cast<Total>(lanes[0]);
+      auto other = static_cast<Total>(lanes[half]);
+#pragma unroll 4
+      for (int lane = step; lane < half; lane += step) {
+        total = reduction.Combine(total, static_cast<Total>(lanes[lane]));
+        other = reduction.Combine(other, static_cast<Total>(lanes[lane + half]));
+      }
+      return reduction.Combine(total, other);
     }
-    return reduction.Combine(total, other);
   }
 };
 

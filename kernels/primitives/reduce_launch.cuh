@@ -81,10 +81,11 @@ template <typename R, bool kPlain>
 cudaError_t LaunchRows(const ReduceArguments& arguments, const R& reduction, cudaStream_t stream) {
   if (arguments.vectors <= kVectorsOfShortRow) {
     const int threads = ThreadsOfShortRow(arguments.vectors);
-    const std::int64_t rows_of_block = kShortRowBlock / threads;
+    const int block = BlockOfShortRows(arguments.results, threads);
+    const std::int64_t rows_of_block = block / threads;
     const std::int64_t blocks = (arguments.results + rows_of_block - 1) / rows_of_block;
-    return LaunchKernel(&ReduceShortRowsKernel<R, kPlain>, ShapeOfGrid(blocks, kShortRowBlock), stream, arguments,
-                        reduction, threads);
+    return LaunchKernel(&ReduceShortRowsKernel<R, kPlain>, ShapeOfGrid(blocks, block), stream, arguments, reduction,
+                        threads);
   }
   PartBlocks shared;
   const cudaError_t error = ShareParts(arguments, &shared);
@@ -120,16 +121,18 @@ cudaError_t LaunchLayout(const ReduceArguments& arguments, const R& reduction, c
   return LaunchRows<R, kPlain>(arguments, reduction, stream);
 }
 
-/// Whether vectors would leave most multiprocessors without a column, of columns that lanes read at once; where a lane
-/// goes on reading, narrow reads cost more than that. How many columns a thread has changes no bit.
+/// Whether vectors would leave most multiprocessors without a column. Where a lane goes on reading, narrow reads cost
+/// more than that, unless what is done with an element costs yet more. How many columns a thread has changes no bit.
 template <typename R, int kLength>
 bool AreFewColumns(const ReduceArguments& arguments) {
   constexpr std::int64_t kFewThreads = 65536;
+  constexpr std::int64_t kFewThreadsThatGoOn = kHasReference<R> || sizeof(typename R::Element) == 1 ? 8192 : 0;
   if (!arguments.layout.columns) {
     return false;
   }
   const std::int64_t lanes = LayColumns<R, kLength>(arguments).lanes;
-  return arguments.layout.width <= lanes * kVectorsInFlight && arguments.results / kLength * lanes < kFewThreads;
+  const bool goes_on = arguments.layout.width > lanes * kVectorsInFlight;
+  return arguments.results / kLength * arguments.parts.count * lanes < (goes_on ? kFewThreadsThatGoOn : kFewThreads);
 }
 
 /// Enqueues `reduction` over the launch. R::kVectors says whether whole vectors have kernels of their own; without them

@@ -101,6 +101,20 @@ __device__ __forceinline__ void WidenPacked(const Packed<T, kLength>& packed, Ac
   }
 }
 
+/// Adds value i to value i + half, until one is left.
+template <int kCount, typename T, int kRoom>
+__device__ __forceinline__ T SumPairwise(T (&values)[kRoom]) {
+  if constexpr (kCount > 1) {
+#pragma unroll
+    for (int i = 0; i < kCount / 2; ++i) {
+      values[i] += values[i + kCount / 2];
+    }
+    return SumPairwise<kCount / 2>(values);
+  } else {
+    return values[0];
+  }
+}
+
 }  // namespace kernelwire
 
 #endif  // KERNELWIRE_KERNELS_PRIMITIVES_REDUCE_PACKED_CUH_

@@ -42,6 +42,9 @@ struct IndexMap {
 
   KERNELWIRE_HOST_DEVICE std::int64_t Offset(std::int64_t index) const {
     std::int64_t offset = 0;
+#ifdef __CUDA_ARCH__
+#pragma unroll 1
+#endif
     for (int axis = axes - 1; axis > 0; --axis) {
       const std::int64_t above = index / extents[axis];
       offset += (index - above * extents[axis]) * strides[axis];

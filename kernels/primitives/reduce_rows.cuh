@@ -8,6 +8,16 @@
 //   void AddTile(tile, first, step, total);   // adds Operands; element j of operand u is number first + u * step + j
 //   void Store(arguments, place, total);      // the finished result
 //
+// Where Combine is costly because totals are relative to something (a maximum), lanes that meet first agree on that. A
+// reduction that says how has, besides,
+//
+//   using Reference, Share;                   // plain data in whole 4-byte words; Reference void: it has not
+//   static Reference ReferenceOf(Total);
+//   static Reference Larger(Reference, Reference);  // of both; this and AddShares as Combine, the same for (b, a)
+//   Share ShareOf(Total, Reference);          // what a total amounts to, relative to the reference of all that meet
+//   Share AddShares(Share, Share);
+//   static Total TotalOf(Share, Reference);
+//
 // Vector k of a part belongs to thread k % threads, and a thread adds its vectors in order, a tile at a time. So the
 // order of every sum follows from type and width alone.
 #ifndef KERNELWIRE_KERNELS_PRIMITIVES_REDUCE_ROWS_CUH_
@@ -17,6 +27,7 @@
 #include <cuda_runtime.h>
 
 #include <cstdint>
+#include <type_traits>
 
 #include "kernels/device/launch.cuh"
 #include "kernels/primitives/reduce_load.cuh"
@@ -40,6 +51,13 @@ inline int ThreadsOfShortRow(std::int64_t vectors) {
     threads *= 2;
   }
   return threads;
+}
+
+/// Threads of a block of short rows: a warp, or a row, where whole blocks would be fewer than the multiprocessors.
+inline int BlockOfShortRows(std::int64_t results, int threads) {
+  constexpr std::int64_t kFewBlocks = 128;
+  const bool few = results * threads < kFewBlocks * kShortRowBlock;
+  return !few ? kShortRowBlock : threads < 32 ? 32 : threads;
 }
 
 /// Adds the vectors lane, lane + threads, ... of [begin, end) to `total`.
@@ -68,15 +86,64 @@ __device__ __forceinline__ void AddVectors(const R& reduction, const ReduceArgum
   }
 }
 
+template <typename R, typename = void>
+inline constexpr bool kHasReference = false;
+template <typename R>
+inline constexpr bool kHasReference<R, std::enable_if_t<!std::is_void_v<typename R::Reference>>> = true;
+
+/// The totals of each aligned group of `lanes` lanes, a power of two, merged: in each of them.
+template <typename R>
+__device__ __forceinline__ typename R::Total CombineLanes(const R& reduction, typename R::Total total, int lanes) {
+  if constexpr (kHasReference<R>) {
+    auto reference = R::ReferenceOf(total);
+    for (int offset = lanes / 2; offset > 0; offset /= 2) {
+      reference = R::Larger(reference, ShuffleXor(0xFFFFFFFFU, reference, offset));
+    }
+    auto share = reduction.ShareOf(total, reference);
+    for (int offset = lanes / 2; offset > 0; offset /= 2) {
+      share = reduction.AddShares(share, ShuffleXor(0xFFFFFFFFU, share, offset));
+    }
+    return R::TotalOf(share, reference);
+  } else {
+    for (int offset = lanes / 2; offset > 0; offset /= 2) {
+      total = reduction.Combine(total, ShuffleXor(0xFFFFFFFFU, total, offset));
+    }
+    return total;
+  }
+}
+
+/// The `count` totals at `list`, one after another.
+template <typename R>
+__device__ __forceinline__ typename R::Total CombineList(const R& reduction, const typename R::Total* list, int count) {
+  if constexpr (kHasReference<R>) {
+    auto reference = R::ReferenceOf(list[0]);
+#pragma unroll
+    for (int i = 1; i < count; ++i) {
+      reference = R::Larger(reference, R::ReferenceOf(list[i]));
+    }
+    auto share = reduction.ShareOf(list[0], reference);
+#pragma unroll
+    for (int i = 1; i < count; ++i) {
+      share = reduction.AddShares(share, reduction.ShareOf(list[i], reference));
+    }
+    return R::TotalOf(share, reference);
+  } else {
+    typename R::Total total = list[0];
+#pragma unroll
+    for (int i = 1; i < count; ++i) {
+      total = reduction.Combine(total, list[i]);
+    }
+    return total;
+  }
+}
+
 /// The total of the `threads` threads, a power of two, that share a row of a block, in the first of them at least. May
 /// be called again at once.
 template <typename R>
 __device__ __forceinline__ typename R::Total CombineRow(const R& reduction, typename R::Total total, int threads) {
   using Total = typename R::Total;
   __shared__ Total of_warps[kShortRowBlock / 32];
-  for (int offset = min(threads, 32) / 2; offset > 0; offset /= 2) {
-    total = reduction.Combine(total, ShuffleXor(0xFFFFFFFFU, total, offset));
-  }
+  total = CombineLanes(reduction, total, min(threads, 32));
   if (threads > 32) {
     const int warp = static_cast<int>(threadIdx.x) / 32;
     if (threadIdx.x % 32 == 0) {
@@ -84,9 +151,7 @@ __device__ __forceinline__ typename R::Total CombineRow(const R& reduction, type
     }
     __syncthreads();
     if (static_cast<int>(threadIdx.x) % threads == 0) {
-      for (int i = 1; i < threads / 32; ++i) {
-        total = reduction.Combine(total, of_warps[warp + i]);
-      }
+      total = CombineList(reduction, of_warps + warp, threads / 32);
     }
     __syncthreads();
   }
@@ -100,7 +165,7 @@ __global__ void __launch_bounds__(kShortRowBlock)
   AwaitEarlierWork(arguments);
   using Total = typename R::Total;
   const int lane = static_cast<int>(threadIdx.x) % threads;
-  const int rows_of_block = kShortRowBlock / threads;
+  const int rows_of_block = static_cast<int>(blockDim.x) / threads;
   const int row = static_cast<int>(threadIdx.x) / threads;
   const std::int64_t step = std::int64_t{gridDim.x} * rows_of_block;
   for (std::int64_t base = std::int64_t{blockIdx.x} * rows_of_block; base < arguments.results; base += step) {
@@ -125,19 +190,12 @@ __device__ typename R::Total CombineBlock(const R& reduction, typename R::Total 
   using Total = typename R::Total;
   constexpr int kWarps = kLongRowBlock / 32;
   __shared__ Total of_warps[kWarps];
-#pragma unroll
-  for (int offset = 16; offset > 0; offset /= 2) {
-    total = reduction.Combine(total, ShuffleXor(0xFFFFFFFFU, total, offset));
-  }
+  total = CombineLanes(reduction, total, 32);
   if (threadIdx.x % 32 == 0) {
     of_warps[threadIdx.x / 32] = total;
   }
   __syncthreads();
-  total = of_warps[0];
-#pragma unroll
-  for (int warp = 1; warp < kWarps; ++warp) {
-    total = reduction.Combine(total, of_warps[warp]);
-  }
+  total = CombineList(reduction, of_warps, kWarps);
   __syncthreads();
   return total;
 }

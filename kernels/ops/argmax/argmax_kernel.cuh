@@ -45,33 +45,54 @@ struct Place {
     return {b_wins ? b.value : a.value, b_wins ? b.index : a.index};
   }
 
+  using Reference = Work;
+  using Share = std::int64_t;
+  static __device__ __forceinline__ Reference ReferenceOf(const Total& total) { return total.value; }
+  static __device__ __forceinline__ Reference Larger(Reference a, Reference b) { return LargerOrNan(a, b); }
+  static __device__ __forceinline__ Share ShareOf(const Total& total, Reference largest) {
+    return total.SameValue(largest) ? total.index : kLargest<std::int64_t>;
+  }
+  static __device__ __forceinline__ Share AddShares(Share a, Share b) { return min(a, b); }
+  static __device__ __forceinline__ Total TotalOf(Share index, Reference largest) { return {largest, index}; }
+
   /// Elements come in the order of their indices, and what fills a tile up comes last and is never larger.
   template <int kCount, int kLength>
   __device__ __forceinline__ void AddTile(const Operand<T, kLength, 1> (&tile)[kCount], std::int64_t first,
                                           std::int64_t step, Total& total) const {
     Total found{LargestOfTile(turned, tile), first};
-    if (!total.LosesTo(found)) {
-      return;
+    if (total.LosesTo(found)) {
+      const int place = PlaceIn(tile, found.value);
+      found.index += place / kLength * step + place % kLength;
+      total = found;
     }
-    bool searching = true;
-#pragma unroll
-    for (int u = 0; u < kCount; ++u) {
-      Work values[kLength];
-      TurnPacked(turned, tile[u].inputs[0], values);
-#pragma unroll
-      for (int j = 0; j < kLength; ++j) {
-        if (searching && found.SameValue(values[j])) {
-          found.index = first + u * step + j;
-          searching = false;
-        }
-      }
-    }
-    total = found;
   }
 
   __device__ __forceinline__ void Store(const ReduceArguments& arguments, const ResultPlace& place,
                                         const Total& total) const {
     StoreResult(arguments, place, static_cast<long long>(total.index));
+  }
+
+ private:
+  /// Where in the tile its largest is first, counted through its operands in turn.
+  template <int kCount, int kLength>
+  __device__ __forceinline__ int PlaceIn(const Operand<T, kLength, 1> (&tile)[kCount], Work largest) const {
+    if constexpr (kIsHalf<T> && kLength % 2 == 0) {
+      const auto both = Packed<T, 2>::Filled(Narrow<T>(largest));
+      return FirstHalf(tile, turned.FlipOfHalves(), both.words[0]);
+    } else {
+      int place = 0;
+#pragma unroll
+      for (int u = kCount - 1; u >= 0; --u) {
+        Work values[kLength];
+        TurnPacked(turned, tile[u].inputs[0], values);
+#pragma unroll
+        for (int j = kLength - 1; j >= 0; --j) {
+          // A NaN is in the tile only if the largest is one.
+          place = values[j] == largest || values[j] != values[j] ? u * kLength + j : place;
+        }
+      }
+      return place;
+    }
   }
 };
 

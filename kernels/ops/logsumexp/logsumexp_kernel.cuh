@@ -10,17 +10,21 @@
 #include <type_traits>
 
 #include "kernels/primitives/reduce_launch.cuh"
+#include "kernels/primitives/reduce_pairs.cuh"
 
 namespace kernelwire {
 
-/// exp(x). In f32 by a power of two where the elements have 16 bits or fewer: its error, at most (2 + |x|) * 2^-23 of
-/// the result, is far below what they are known to.
+/// exp(x) for x that is not above zero, or infinite. In f32 by a power of two where the elements have 16 bits or fewer:
+/// its error, at most (2 + |x|) * 2^-23 of the result, is far below what they are known to. What is below the range of
+/// normal numbers counts as 0 there: it is added to a sum of 1 or more.
 template <typename T, typename Acc>
 __device__ __forceinline__ Acc ExpOf(Acc x) {
   if constexpr (std::is_same_v<Acc, double>) {
     return exp(x);
   } else if constexpr (sizeof(T) <= 2) {
-    return exp2f(x * 1.4426950408889634F);
+    float power;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x * 1.4426950408889634F));
+    return power;
   } else {
     return expf(x);
   }
@@ -58,44 +62,42 @@ struct LogSumExp {
 
   __device__ __forceinline__ Total Combine(const Total& a, const Total& b) const {
     const Acc maximum = fmax(a.maximum, b.maximum);
-    const Acc offset = Total::OffsetOf(maximum);
-    const double sum = Rescaled(a, offset) + Rescaled(b, offset);
-    return {RoundedTo(accumulator, sum), maximum};
+    return {AddShares(ShareOf(a, maximum), ShareOf(b, maximum)), maximum};
   }
+
+  using Reference = Acc;
+  using Share = double;
+  static __device__ __forceinline__ Reference ReferenceOf(const Total& total) { return total.maximum; }
+  static __device__ __forceinline__ Reference Larger(Reference a, Reference b) { return fmax(a, b); }
+  __device__ __forceinline__ Share ShareOf(const Total& total, Reference maximum) const {
+    return Rescaled(total, Total::OffsetOf(maximum));
+  }
+  __device__ __forceinline__ Share AddShares(Share a, Share b) const { return Rounded(a + b); }
+  static __device__ __forceinline__ Total TotalOf(Share sum, Reference maximum) { return {sum, maximum}; }
 
   template <int kCount, int kLength>
   __device__ __forceinline__ void AddTile(const Operand<T, kLength, 1> (&tile)[kCount], std::int64_t /*first*/,
                                           std::int64_t /*step*/, Total& total) const {
-    Acc values[kCount][kLength];
-    Acc maximum = total.maximum;
-#pragma unroll
-    for (int u = 0; u < kCount; ++u) {
-      WidenPacked(tile[u].inputs[0], values[u]);
-#pragma unroll
-      for (int j = 0; j < kLength; ++j) {
-        values[u][j] = (tile[u].present >> j & 1U) != 0 ? values[u][j] : -kInfinity<Acc>;
-        maximum = fmax(maximum, values[u][j]);
-      }
-    }
+    const Acc maximum = fmax(total.maximum, LargestOf(tile));
     const Acc offset = Total::OffsetOf(maximum);
     total.sum = Rescaled(total, offset);
     total.maximum = maximum;
-    if (accumulator == DataType::kFp16 || accumulator == DataType::kBf16) {
-      AddRounded(values, offset, total.sum);
-      return;
-    }
     Acc sums[kLength] = {};
 #pragma unroll
     for (int u = 0; u < kCount; ++u) {
+      Acc values[kLength];
+      WidenPresent(tile[u], values);
 #pragma unroll
       for (int j = 0; j < kLength; ++j) {
-        sums[j] += ExpOf<T>(values[u][j] - offset);
+        const Acc power = ExpOf<T>(values[j] - offset);
+        if (kMayRound && RoundsEach()) {
+          total.sum = Rounded(total.sum + static_cast<double>(power));
+        } else {
+          sums[j] += power;
+        }
       }
     }
-#pragma unroll
-    for (int j = 0; j < kLength; ++j) {
-      total.sum += static_cast<double>(sums[j]);
-    }
+    total.sum += static_cast<double>(SumPairwise<kLength>(sums));
   }
 
   __device__ __forceinline__ void Store(const ReduceArguments& arguments, const ResultPlace& place,
@@ -104,22 +106,49 @@ struct LogSumExp {
   }
 
  private:
-  /// The sum as it is with another offset; an empty one is 0 with any.
+  static constexpr bool kHasInfinity = !std::is_integral_v<T> && !std::is_same_v<T, __nv_fp8_e4m3>;
+  static constexpr bool kMayRound = std::is_same_v<Acc, double>;
+
+  __device__ __forceinline__ bool RoundsEach() const {
+    return accumulator == DataType::kFp16 || accumulator == DataType::kBf16;
+  }
+  __device__ __forceinline__ double Rounded(double sum) const { return kMayRound ? RoundedTo(accumulator, sum) : sum; }
+
+  /// The sum as it is with another offset, that of a maximum not below; an empty one is 0 with any.
   __device__ __forceinline__ double Rescaled(const Total& total, Acc offset) const {
-    if (total.sum == 0.0) {
-      return 0.0;
-    }
-    return RoundedTo(accumulator, total.sum * static_cast<double>(ExpOf<T>(total.Offset() - offset)));
+    const Acc down = fmin(total.Offset() - offset, Acc{0});
+    return Rounded(total.sum * static_cast<double>(ExpOf<T>(down)));
   }
 
-  template <int kCount, int kLength>
-  __device__ __forceinline__ void AddRounded(const Acc (&values)[kCount][kLength], Acc offset, double& sum) const {
-#pragma unroll
-    for (int u = 0; u < kCount; ++u) {
+  /// Elements, widened; -infinity for those that are not there.
+  template <int kLength>
+  static __device__ __forceinline__ void WidenPresent(const Operand<T, kLength, 1>& operand, Acc (&values)[kLength]) {
+    WidenPacked(operand.inputs[0], values);
+    if constexpr (!kHasInfinity) {
 #pragma unroll
       for (int j = 0; j < kLength; ++j) {
-        sum = RoundedTo(accumulator, sum + static_cast<double>(ExpOf<T>(values[u][j] - offset)));
+        values[j] = (operand.present >> j & 1U) != 0 ? values[j] : -kInfinity<Acc>;
       }
+    }
+  }
+
+  /// The largest of a tile; NaN may be passed over.
+  template <int kCount, int kLength>
+  static __device__ __forceinline__ Acc LargestOf(const Operand<T, kLength, 1> (&tile)[kCount]) {
+    if constexpr (kIsHalf<T> && kLength % 2 == 0) {
+      return Widen<Acc>(Packed<T, 2>{{LargestHalf(tile, 0)}}.Get(0));
+    } else {
+      Acc largest = -kInfinity<Acc>;
+#pragma unroll
+      for (int u = 0; u < kCount; ++u) {
+        Acc values[kLength];
+        WidenPresent(tile[u], values);
+#pragma unroll
+        for (int j = 0; j < kLength; ++j) {
+          largest = fmax(largest, values[j]);
+        }
+      }
+      return largest;
     }
   }
 };

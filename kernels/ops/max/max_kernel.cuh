@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "kernels/primitives/reduce_launch.cuh"
+#include "kernels/primitives/reduce_pairs.cuh"
 
 namespace kernelwire {
 
@@ -28,6 +29,8 @@ struct Turned {
       return smallest ? -value : value;
     }
   }
+  /// What turns two elements around that share a word.
+  __device__ __forceinline__ unsigned FlipOfHalves() const { return smallest ? 0x80008000U : 0U; }
   /// An element that nothing loses to.
   __device__ __forceinline__ T Least() const {
     if constexpr (std::is_integral_v<T>) {
@@ -84,21 +87,25 @@ template <typename T, int kCount, int kLength>
 __device__ __forceinline__ ComparedAs<T> LargestOfTile(const Turned<T>& turned,
                                                        const Operand<T, kLength, 1> (&tile)[kCount]) {
   using Work = ComparedAs<T>;
-  Work largest[kLength];
+  if constexpr (kIsHalf<T> && kLength % 2 == 0) {
+    return Widen<Work>(Packed<T, 2>{{LargestHalf(tile, turned.FlipOfHalves())}}.Get(0));
+  } else {
+    Work largest[kLength];
 #pragma unroll
-  for (int u = 0; u < kCount; ++u) {
-    Work values[kLength];
-    TurnPacked(turned, tile[u].inputs[0], values);
+    for (int u = 0; u < kCount; ++u) {
+      Work values[kLength];
+      TurnPacked(turned, tile[u].inputs[0], values);
 #pragma unroll
-    for (int j = 0; j < kLength; ++j) {
-      largest[j] = u == 0 ? values[j] : LargerOrNan(largest[j], values[j]);
+      for (int j = 0; j < kLength; ++j) {
+        largest[j] = u == 0 ? values[j] : LargerOrNan(largest[j], values[j]);
+      }
     }
-  }
 #pragma unroll
-  for (int j = 1; j < kLength; ++j) {
-    largest[0] = LargerOrNan(largest[0], largest[j]);
+    for (int j = 1; j < kLength; ++j) {
+      largest[0] = LargerOrNan(largest[0], largest[j]);
+    }
+    return largest[0];
   }
-  return largest[0];
 }
 
 template <typename T>

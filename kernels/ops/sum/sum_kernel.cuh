@@ -27,20 +27,6 @@ __device__ __forceinline__ void StoreSum(const ReduceArguments& arguments, const
   }
 }
 
-/// Adds value i to value i + half, until one is left.
-template <int kCount, typename T, int kRoom>
-__device__ __forceinline__ T SumPairwise(T (&values)[kRoom]) {
-  if constexpr (kCount > 1) {
-#pragma unroll
-    for (int i = 0; i < kCount / 2; ++i) {
-      values[i] += values[i + kCount / 2];
-    }
-    return SumPairwise<kCount / 2>(values);
-  } else {
-    return values[0];
-  }
-}
-
 /// Floating-point elements up to f32 by way of f32; f64 in f64.
 template <typename T>
 struct FloatSum {
