@@ -103,7 +103,7 @@ class ColumnWalk {
     }
   }
 
-  /// Whether rows lie equally far apart, as those of plain layouts always do.
+  /// Whether rows lie equally far apart: those of ReduceLayout::IsPlain, of which kPlain has the aligned vectors.
   __device__ __forceinline__ bool HasOneStride() const { return kPlain || arguments_.layout.reduced.axes == 1; }
 
   __device__ __forceinline__ void Load(T fill, Rows (&rows)[kVectorsInFlight]) {
