@@ -14,9 +14,9 @@
 
 namespace kernelwire {
 
-/// exp(x) for x that is not above zero, unless the maximum is infinite. In f32 by a power of two where the elements have
-/// 16 bits or fewer: its error, at most (2 + |x|) * 2^-23 of the result, is far below what they are known to. What is
-/// below the range of normal numbers counts as 0 there: it is added to a sum of 1 or more.
+/// exp(x) for x that is not above zero, unless the maximum is infinite. In f32 by a power of two where the elements
+/// have 16 bits or fewer: its error, at most (2 + |x|) * 2^-23 of the result, is far below what they are known to. What
+/// is below the range of normal numbers counts as 0 there: it is added to a sum of 1 or more.
 template <typename T, typename Acc>
 __device__ __forceinline__ Acc ExpOf(Acc x) {
   if constexpr (std::is_same_v<Acc, double>) {
