@@ -8,18 +8,14 @@
 namespace kernelwire {
 namespace {
 
-/// A thread takes this part of its share of what is left of a loop: ranges are long while there is much to do, for the
-/// sake of memory that is read in order, and short in the end, so that a thread which came late or was interrupted does
-/// not hold it up. Source: C. D. Polychronopoulos and D. J. Kuck, "Guided self-scheduling", 1987.
-constexpr std::int64_t kPartOfShare = 2;
 /// Threads woken by whoever joins a loop. Two of them make a tree: no thread spends its time waking all others.
 constexpr int kWakes = 2;
-/// A loop that takes its caller less than this is over before a thread that was woken for it has done its share.
-constexpr std::chrono::microseconds kWorthWaking{50};
 
 }  // namespace
 
-WorkerPool::WorkerPool(int threads, const std::string& name, std::chrono::nanoseconds spin) : spin_(spin) {
+WorkerPool::WorkerPool(int threads, const std::string& name, std::chrono::nanoseconds spin,
+                       std::chrono::nanoseconds worth_waking)
+    : spin_(spin), worth_waking_(worth_waking) {
   threads_.reserve(static_cast<std::size_t>(threads));
   for (int i = 0; i < threads; ++i) {
     threads_.emplace_back([this, thread_name = name + "-" + std::to_string(i)] {
@@ -55,23 +51,24 @@ void WorkerPool::ParallelFor(std::int64_t count, std::int64_t grain,
     }
     return;
   }
-  Loop loop{count, std::max<std::int64_t>(grain, 1), kPartOfShare * (thread_count() + 1), &body};
+  grain = std::max<std::int64_t>(grain, 1);
+  Loop loop{SharedRange(count, grain, thread_count() + 1), &body};
+  const auto start = std::chrono::steady_clock::now();
+  bool follows = false;  // another loop, with no more between than a thread looks around for
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     loops_.push_back(&loop);
-    CallSpinner();
+    follows = !CallSpinner() && start - last_loop_ < spin_;
   }
-  const auto start = std::chrono::steady_clock::now();
-  loop.RunRange(loop.grain);  // a short one, since all the others may be asleep: is it worth waking them?
-  if ((std::chrono::steady_clock::now() - start) * (count / loop.grain) > kWorthWaking) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    loop.worth_waking = true;
-    WakeSome();
+  if (const auto piece = loop.range.TakeShort(kCaller)) {  // the others may all be asleep: is it worth waking them?
+    body(piece->begin, piece->end);
   }
-  loop.RunRanges();
+  WakeHelpers(&loop, (std::chrono::steady_clock::now() - start) * (count / grain), follows);
+  loop.Run(kCaller);
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     loops_.erase(std::find(loops_.begin(), loops_.end(), &loop));  // from here on nobody joins
+    last_loop_ = std::chrono::steady_clock::now();
   }
   const auto alone = [&loop] { return loop.helpers.load(std::memory_order_acquire) == 0; };
   if (!Spin(alone)) {
@@ -80,21 +77,20 @@ void WorkerPool::ParallelFor(std::int64_t count, std::int64_t grain,
   }
 }
 
-bool WorkerPool::Loop::RunRange(std::int64_t most) {
-  std::int64_t begin = next.load(std::memory_order_relaxed);
-  std::int64_t end = 0;
-  do {
-    if (begin >= count) {
-      return false;
-    }
-    end = begin + std::clamp((count - begin) / shares, grain, most);
-  } while (!next.compare_exchange_weak(begin, end, std::memory_order_relaxed));
-  (*body)(begin, std::min(end, count));
-  return true;
+void WorkerPool::WakeHelpers(Loop* loop, std::chrono::nanoseconds alone_takes, bool follows) {
+  if (alone_takes > worth_waking_) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    loop->worth_many = true;
+    WakeSome();
+  } else if (follows && alone_takes > kWorthSharing) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    WakeOne();
+  }
 }
 
-void WorkerPool::Loop::RunRanges() {
-  while (RunRange(count)) {
+void WorkerPool::Loop::Run(int thread) {
+  while (const auto piece = range.Take(thread)) {
+    (*body)(piece->begin, piece->end);
   }
 }
 
@@ -119,11 +115,12 @@ void WorkerPool::Work() {
 
 void WorkerPool::Help(Loop* loop, std::unique_lock<std::mutex>* lock) {
   loop->helpers.fetch_add(1, std::memory_order_relaxed);
-  if (loop->worth_waking) {
+  const int thread = loop->joined++;
+  if (loop->worth_many) {
     WakeSome();
   }
   lock->unlock();
-  loop->RunRanges();
+  loop->Run(thread);
   lock->lock();
   // Release: what this thread computed is seen by the caller. It may return, and its loop be gone, right after.
   if (loop->helpers.fetch_sub(1, std::memory_order_release) == 1) {
@@ -172,7 +169,7 @@ bool WorkerPool::HasWork() const { return !tasks_.empty() || LoopToHelp() != nul
 
 WorkerPool::Loop* WorkerPool::LoopToHelp() const {
   for (Loop* loop : loops_) {
-    if (loop->HasRanges()) {
+    if (!loop->range.IsEmpty()) {
       return loop;
     }
   }

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "kernels/core/operator.h"
+#include "server/exec/shared_range.h"
 
 namespace kernelwire {
 
@@ -26,8 +27,15 @@ class WorkerPool final : public ParallelExecutor {
   /// and five times the processor time of a quiet one.
   static constexpr std::chrono::microseconds kSpin{20};
 
+  /// A loop that takes its caller less than this is over before a thread that was woken for it has done its share.
+  static constexpr std::chrono::microseconds kWorthWaking{50};
+  /// Loops that follow one another closely, though, keep a thread looking for the next, which it may join at once:
+  /// those of this length gain by it, and one thread is woken for their sake.
+  static constexpr std::chrono::microseconds kWorthSharing{5};
+
   /// Starts `threads` (>= 1) threads, called `name`-0 and so on.
-  WorkerPool(int threads, const std::string& name, std::chrono::nanoseconds spin = kSpin);
+  WorkerPool(int threads, const std::string& name, std::chrono::nanoseconds spin = kSpin,
+             std::chrono::nanoseconds worth_waking = kWorthWaking);
   /// Runs what was posted, then joins. Nobody may be inside ParallelFor or Post but the pool's own threads.
   ~WorkerPool() override;
   WorkerPool(const WorkerPool&) = delete;
@@ -44,22 +52,23 @@ class WorkerPool final : public ParallelExecutor {
   int thread_count() const { return static_cast<int>(threads_.size()); }
 
  private:
-  /// One call of ParallelFor, on its caller's stack. Listed in loops_ while ranges are left.
+  /// One call of ParallelFor, on its caller's stack. Listed in loops_ while there is something to take.
   struct Loop {
-    std::int64_t count;
-    std::int64_t grain;   // indices of the shortest range
-    std::int64_t shares;  // a range is this part of what is left
+    SharedRange range;
     const std::function<void(std::int64_t, std::int64_t)>* body;
-    std::atomic<std::int64_t> next{0};
     std::atomic<int> helpers{0};  // written under mutex_; read also by the spinning caller
 
-    bool worth_waking = false;  // under mutex_
+    // Under mutex_:
+    int joined = 1;           // threads so far, with the caller
+    bool worth_many = false;  // threads: those that join wake others
 
-    bool HasRanges() const { return next.load(std::memory_order_relaxed) < count; }
-    bool RunRange(std::int64_t most);  // of at most so many indices; false: none was left
-    void RunRanges();
+    /// Takes pieces as `thread` until there are none.
+    void Run(int thread);
   };
 
+  static constexpr int kCaller = 0;  // of a loop: its number among those that joined
+
+  void WakeHelpers(Loop* loop, std::chrono::nanoseconds alone_takes, bool follows);
   void Work();
   void Help(Loop* loop, std::unique_lock<std::mutex>* lock);
   void WaitForWork(std::unique_lock<std::mutex>* lock);
@@ -72,12 +81,14 @@ class WorkerPool final : public ParallelExecutor {
   void WakeSome();
 
   const std::chrono::nanoseconds spin_;
+  const std::chrono::nanoseconds worth_waking_;
 
   std::mutex mutex_;
   std::condition_variable work_;        // threads asleep
   std::condition_variable no_helpers_;  // callers of ParallelFor asleep
   std::deque<std::function<void()>> tasks_;
   std::vector<Loop*> loops_;
+  std::chrono::steady_clock::time_point last_loop_;  // when the last loop ended
   bool stopping_ = false;
   bool spinning_ = false;            // one thread looks for work without sleeping
   std::atomic<bool> called_{false};  // and it has been given some

@@ -100,6 +100,23 @@ TEST(WorkerPoolTest, IdleThreadsHelp) {
   }
 }
 
+TEST(WorkerPoolTest, LoopsThatFollowOneAnotherAreShared) {
+  constexpr std::chrono::hours kNever{1};
+  WorkerPool pool(1, "test", WorkerPool::kSpin, kNever);  // no loop is worth waking a thread for its own sake
+  WorkFor(std::chrono::milliseconds(5));                  // by which nobody looks for work any more
+  const std::thread::id caller = std::this_thread::get_id();
+  std::atomic<bool> helped{false};
+  for (int loop = 0; loop < 100000 && !helped; ++loop) {
+    pool.ParallelFor(20, 1, [&](std::int64_t begin, std::int64_t end) {
+      WorkFor((end - begin) * std::chrono::microseconds(1));
+      if (std::this_thread::get_id() != caller) {
+        helped = true;
+      }
+    });
+  }
+  EXPECT_TRUE(helped);
+}
+
 TEST(WorkerPoolTest, LoopsEndWhenAllThreadsAreBusy) {
   WorkerPool pool(2, "test");
   Countdown busy(2);
