@@ -79,11 +79,32 @@ class RowWorker {
       const HostPlace place = PlaceOf(job_, number);
       const std::int64_t left = place.segment.rows * job_.layout.results - place.index;
       const std::int64_t count = std::min({end - number, left, kResultsAtOnce});
-      for (std::int64_t j = 0; j < count; ++j) {
-        totals[j] = TotalOf(NeighbourOf(place, j), 0);
+      if (!AddShortRows(place, count, totals)) {
+        for (std::int64_t j = 0; j < count; ++j) {
+          totals[j] = TotalOf(NeighbourOf(place, j), 0);
+        }
       }
       totals_.Emit(place, 0, totals, count);
       number += count;
+    }
+  }
+
+  /// Rows of at most a block that lie one after another, with a single look at what they are: they notice any other.
+  /// False, and nothing done, where there are none.
+  bool AddShortRows(const HostPlace& place, std::int64_t count, Total* totals) {
+    const std::int64_t width = job_.layout.width;
+    if constexpr (kReadsAnyFloat<R> && R::kInputs == 1) {
+      return job_.layout.IsPlain() && width <= kBlock && WithElements<Work>(job_.params.x_type, [&](auto elements) {
+               using From = decltype(elements);
+               const std::byte* row = ElementOf(job_, place, 0, 0);
+               for (std::int64_t j = 0; j < count; ++j, row += width * bytes_) {
+                 FetchPages(row, width * bytes_);
+                 totals[j] = reduction_.Identity();
+                 reduction_.template AddBlock<From>(As<From>(row), width, 0, totals[j]);
+               }
+             });
+    } else {
+      return false;
     }
   }
 
