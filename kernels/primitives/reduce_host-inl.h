@@ -5,7 +5,7 @@
 //   Total Combine(const Total&, const Total&) const;
 //   static constexpr int kInputs;                  // 1, or 2 whose elements meet in pairs (rows only)
 //   void AddBlock(x, count, first, Total&) const;  // neighbours; element 0 is number `first` of the result
-//   void AddBlock(a, b, count, Total&) const;      // the same for two inputs
+//   void AddBlock(a, b, count, Total&) const;      // the same for two inputs, which lie whole (no axis between)
 //   using Columns;                                 // for one input: how columns are kept, see reduce_columns-inl.h
 //   Result(const Total&) const;                    // f64 or an integer, on its way into y
 //
@@ -36,6 +36,7 @@ namespace HWY_NAMESPACE {
 
 /// Whether R reads 16-bit types itself, by Elements (row_elements-inl.h), without a copy in Work between:
 ///   template <class From> void AddBlock(const typename From::Stored* x, count, first, Total&) const;
+///   template <class From> void AddBlock(const typename From::Stored* a, b, count, Total&) const;
 template <class R, typename = void>
 inline constexpr bool kReadsAnyFloat = false;
 template <class R>
@@ -128,14 +129,28 @@ class RowWorker {
 
   /// Elements [first, first + count) of the result that begins at `start` of its piece.
   void AddElements(const HostPlace& place, std::int64_t start, std::int64_t first, std::int64_t count, Total& total) {
+    const std::byte* const block = Block(place, 0, start, first, count);
     if constexpr (R::kInputs == 2) {
-      const Work* const a =
-          LoadElements(job_.params.x_type, Block(place, 0, start, first, count), 0, count, buffers_[0]);
-      const Work* const b =
-          LoadElements(job_.params.x_type, Block(place, 1, start, first, count), 0, count, buffers_[1]);
-      reduction_.AddBlock(a, b, count, total);
+      AddPairs(block, Block(place, 1, start, first, count), count, total);
     } else {
-      AddBlock(Block(place, 0, start, first, count), count, first, total);
+      AddBlock(block, count, first, total);
+    }
+  }
+
+  void AddPairs(const std::byte* a, const std::byte* b, std::int64_t count, Total& total) {
+    const DataType type = job_.params.x_type;
+    if constexpr (kReadsAnyFloat<R>) {
+      const bool added = WithElements<Work>(type, [&](auto elements) {
+        using From = decltype(elements);
+        reduction_.template AddBlock<From>(As<From>(a), As<From>(b), count, total);
+      });
+      if (!added) {
+        reduction_.template AddBlock<SameElements<Work>>(LoadElements(type, a, 0, count, buffers_[0]),
+                                                         LoadElements(type, b, 0, count, buffers_[1]), count, total);
+      }
+    } else {
+      reduction_.AddBlock(LoadElements(type, a, 0, count, buffers_[0]), LoadElements(type, b, 0, count, buffers_[1]),
+                          count, total);
     }
   }
 

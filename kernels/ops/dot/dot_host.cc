@@ -1,5 +1,6 @@
 // dot on the host: products of f32 join the sum by fused multiply-adds, in short chains that go on in f64; products of
 // INT8 are added exactly.
+#include <algorithm>
 #include <cstdint>
 
 #include "kernels/core/operator.h"
@@ -28,9 +29,13 @@ struct FloatDot {
   Total Identity() const { return 0.0; }
   Total Combine(Total a, Total b) const { return a + b; }
 
-  void AddBlock(const Work* a, const Work* b, std::int64_t count, Total& total) const {
+  template <class From>
+  void AddBlock(const typename From::Stored* a, const typename From::Stored* b, std::int64_t count,
+                Total& total) const {
     const hn::ScalableTag<Work> d;
     const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+    const auto join = [&](std::int64_t i, auto sum)
+                          HWY_ATTR { return hn::MulAdd(From::Load(d, a + i), From::Load(d, b + i), sum); };
     std::int64_t i = 0;
     while (i + 4 * lanes <= count) {
       auto s0 = hn::Zero(d);
@@ -38,18 +43,35 @@ struct FloatDot {
       auto s2 = s0;
       auto s3 = s0;
       for (std::int64_t step = 0; step < 8 && i + 4 * lanes <= count; ++step, i += 4 * lanes) {
-        s0 = hn::MulAdd(hn::LoadU(d, a + i), hn::LoadU(d, b + i), s0);
-        s1 = hn::MulAdd(hn::LoadU(d, a + i + lanes), hn::LoadU(d, b + i + lanes), s1);
-        s2 = hn::MulAdd(hn::LoadU(d, a + i + 2 * lanes), hn::LoadU(d, b + i + 2 * lanes), s2);
-        s3 = hn::MulAdd(hn::LoadU(d, a + i + 3 * lanes), hn::LoadU(d, b + i + 3 * lanes), s3);
+        s0 = join(i, s0);
+        s1 = join(i + lanes, s1);
+        s2 = join(i + 2 * lanes, s2);
+        s3 = join(i + 3 * lanes, s3);
       }
       total += static_cast<double>(hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(s0, s1), hn::Add(s2, s3)))));
     }
-    for (; i < count; ++i) {
-      total += static_cast<double>(a[i]) * static_cast<double>(b[i]);
+    for (; i < count; i += lanes) {
+      total += SumOfProducts<From>(a + i, b + i, std::min(lanes, count - i));
     }
   }
   Total Result(Total total) const { return total; }
+
+ private:
+  /// Of at most a vector, in f64.
+  template <class From>
+  static double SumOfProducts(const typename From::Stored* a, const typename From::Stored* b, std::int64_t count) {
+    const hn::ScalableTag<Work> d;
+    HWY_ALIGN Work x[HWY_MAX_BYTES / sizeof(Work)];
+    HWY_ALIGN Work y[HWY_MAX_BYTES / sizeof(Work)];
+    const bool whole = count == static_cast<std::int64_t>(hn::Lanes(d));
+    hn::Store(whole ? From::Load(d, a) : From::LoadPartial(d, a, count, Work{0}), d, x);
+    hn::Store(whole ? From::Load(d, b) : From::LoadPartial(d, b, count, Work{0}), d, y);
+    double sum = 0.0;
+    for (std::int64_t i = 0; i < count; ++i) {
+      sum += static_cast<double>(x[i]) * static_cast<double>(y[i]);
+    }
+    return sum;
+  }
 };
 
 struct Int8Dot {
