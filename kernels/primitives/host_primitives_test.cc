@@ -9,6 +9,7 @@
 #include <limits>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "hwy/targets.h"
@@ -127,20 +128,25 @@ template <bool kSmallest>
 void ExtremaOf(std::vector<float> x) {
   const auto count = static_cast<std::int64_t>(x.size());
   const auto extremum = [&] { return LargestOfBlock<kSmallest, SameElements<float>>(x.data(), count); };
+  const auto first = [&] { return FirstOf<kSmallest, SameElements<float>>(x.data(), count, extremum()); };
   const float worst = kSmallest ? kInf : -kInf;
-  for (float& value : x) {
-    const float kept = value;
-    value = kSmallest ? -1e30F : 1e30F;
-    EXPECT_EQ(extremum(), 1e30F) << count;  // turned
-    value = kNan;
-    EXPECT_TRUE(std::isnan(extremum())) << count;
-    value = kept;
+  for (std::int64_t i = 0; i < count; ++i) {
+    float& value = x[static_cast<std::size_t>(i)];
+    for (const float best : {kSmallest ? -1e30F : 1e30F, kNan}) {
+      const float last = std::exchange(x.back(), best);  // a later equal
+      const float kept = std::exchange(value, best);
+      EXPECT_TRUE(std::isnan(best) ? std::isnan(extremum()) : extremum() == 1e30F) << count;  // turned
+      EXPECT_EQ(first(), i) << count;
+      value = kept;
+      x.back() = last;
+    }
   }
   std::fill(x.begin(), x.end(), worst);
   EXPECT_EQ(extremum(), -kInf) << count;
+  EXPECT_EQ(first(), 0) << count;
 }
 
-/// The extremum, and a NaN, in every place; nothing but the identity.
+/// The extremum, and a NaN, in every place, with an equal at the end; nothing but the identity.
 void Extrema() {
   for (const std::int64_t count : {1, 2, 15, 16, 17, 63, 64, 65, 100, 255, 257}) {
     const std::vector<float> x = RandomFloats(static_cast<std::size_t>(count), 0.0F, 1.0F);

@@ -99,6 +99,31 @@ auto LargestOfBlock(const typename From::Stored* x, std::int64_t count) {
   return LargestLane(d, hn::Max(hn::Max(m0, m1), hn::Max(m2, m3)));
 }
 
+/// Where the first of a block's largest is. Requires: `largest` is LargestOfBlock of it.
+template <bool kSmallest, class From>
+std::int64_t FirstOf(const typename From::Stored* x, std::int64_t count, typename From::Value largest) {
+  using Work = typename From::Value;
+  const hn::ScalableTag<Work> d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const auto wanted = hn::Set(d, TurnOne<kSmallest>(largest));
+  const auto find = [&](auto value) HWY_ATTR {
+    if constexpr (std::is_floating_point_v<Work>) {
+      if (std::isnan(largest)) {
+        return hn::FindFirstTrue(d, hn::IsNaN(value));
+      }
+    }
+    return hn::FindFirstTrue(d, hn::Eq(value, wanted));
+  };
+  std::int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    const std::int64_t lane = find(From::Load(d, x + i));
+    if (lane >= 0) {
+      return i + lane;
+    }
+  }
+  return i + find(From::LoadPartial(d, x + i, count - i, TurnOne<kSmallest>(LowestOf<Work>())));
+}
+
 /// Where `a` is above `b`.
 template <class D>
 HWY_INLINE hn::Mask<D> IsAboveEach(D d, hn::Vec<D> a, hn::Vec<D> b) {

@@ -112,7 +112,14 @@ struct AddExp {
   }
 };
 
-/// The sum of exp(x - offset) over a block. The exponentials themselves go to `exponentials` unless that is null; it
+/// The sum of exp(x - offset).
+template <class From, typename Acc>
+double SumExpOfElements(const typename From::Stored* x, std::int64_t count, Acc offset) {
+  return SumElements<From, Acc>(x, count, -std::numeric_limits<Acc>::infinity(), AddExp<Acc, false>{offset, nullptr},
+                                0);
+}
+
+/// The same over a block. The exponentials themselves go to `exponentials` unless that is null; it
 /// may be the block itself where it has type Acc.
 template <typename Acc>
 double SumExpOfBlock(DataType dtype, const void* block, std::int64_t count, Acc offset, Acc* exponentials, Acc* buffer,

@@ -110,17 +110,13 @@ struct Place {
     return IsAbove(a.value, b.value) || a.index < b.index ? a : b;
   }
 
-  void AddBlock(const Work* x, std::int64_t count, std::int64_t first, Total& total) const {
-    const Work largest = LargestOfBlock<kSmallest, SameElements<Work>>(x, count);
+  template <class From>
+  void AddBlock(const typename From::Stored* x, std::int64_t count, std::int64_t first, Total& total) const {
+    const Work largest = LargestOfBlock<kSmallest, From>(x, count);
     if (IsAbove(total.value, largest) || (!IsAbove(largest, total.value) && total.index < first)) {
       return;
     }
-    for (std::int64_t i = 0; i < count; ++i) {
-      if (!IsAbove(largest, TurnOne<kSmallest>(x[i]))) {
-        total = Combine(total, {largest, first + i});
-        return;
-      }
-    }
+    total = Combine(total, {largest, first + FirstOf<kSmallest, From>(x, count, largest)});
   }
 
   std::int64_t Result(const Total& total) const { return total.index; }

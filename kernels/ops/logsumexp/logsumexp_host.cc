@@ -39,8 +39,9 @@ struct LogSumExp {
     return {Rescaled(a, maximum) + Rescaled(b, maximum), maximum};
   }
 
-  void AddBlock(const Work* x, std::int64_t count, std::int64_t /*first*/, Total& total) const {
-    const Work largest = LargestOfBlock<false, SameElements<Work>>(x, count);
+  template <class From>
+  void AddBlock(const typename From::Stored* x, std::int64_t count, std::int64_t /*first*/, Total& total) const {
+    const Work largest = LargestOfBlock<false, From>(x, count);
     if (std::isnan(largest)) {
       total.sum = largest;
       return;
@@ -50,8 +51,7 @@ struct LogSumExp {
     if (maximum == std::numeric_limits<double>::infinity()) {
       total.sum += maximum;  // an earlier NaN stays
     } else {
-      total.sum +=
-          SumExpOfBlock<Work>(TypeOf<Work>(), x, count, static_cast<Work>(OffsetOf(maximum)), nullptr, nullptr);
+      total.sum += SumExpOfElements<From, Work>(x, count, static_cast<Work>(OffsetOf(maximum)));
     }
   }
 

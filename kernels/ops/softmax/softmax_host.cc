@@ -139,7 +139,7 @@ class SoftmaxRow {
       const Acc* const block = LoadBlock(params_.x_type, X(row, first), count, buffer_.values, kReadAheadBytes);
       Partial of_block;
       of_block.maximum = MaximumOfElements<SameElements<Acc>, Acc>(block, count);
-      of_block.sum = SumExpOfBlock<Acc>(TypeOf<Acc>(), block, count, OffsetOf(of_block.maximum), nullptr, nullptr);
+      of_block.sum = SumExpOfElements<SameElements<Acc>, Acc>(block, count, OffsetOf(of_block.maximum));
       part = Merge(part, of_block);
     });
     return part;
