@@ -9,7 +9,9 @@
 //   Statistics Settle(int64 row, const Partial& whole);
 //   void Write(int64 row, const Statistics&, const Partial&, int64 begin, int64 end): the results of these elements;
 //   the partial result is theirs.
-// An object gathers all parts of a row and writes them, or some of its parts only, or only writes.
+//   static constexpr bool kKeepsNothing: whether Write needs nothing that Gather of the same row left behind.
+// An object gathers all parts of a row and writes them, or some of its parts only, or only writes; where it keeps
+// nothing, it may gather the next row before it writes one.
 // `begin` is a multiple of PartsOfRow::kMultiple.
 #if defined(KERNELWIRE_KERNELS_PRIMITIVES_ROW_WORK_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef KERNELWIRE_KERNELS_PRIMITIVES_ROW_WORK_INL_H_
@@ -46,13 +48,30 @@ class RowFunctionsOf {
   static void Rows(const Launch& launch, std::int64_t begin, std::int64_t end) {
     const auto params = launch.plan->Params<Params>();
     const PartsOfRow parts(params.width);
+    const bool ahead = Row::kKeepsNothing && params.width <= (SizeOf(params.x_type) == 2 ? 512 : 128);
     ForEachSegmentRange(launch.segments, launch.segment_count, begin, end,
                         [&](const Segment& segment, std::int64_t first, std::int64_t last) {
                           Row rows(params, segment);
+                          if (ahead) {
+                            RunShortRows(rows, first, last, params.width);
+                            return;
+                          }
                           for (std::int64_t row = first; row < last; ++row) {
                             RunRow(rows, row, parts);
                           }
                         });
+  }
+
+  /// Each row is gathered before the one ahead of it is written: what its results wait for (lanes that meet, a
+  /// division, a root) is found meanwhile. Longer rows, sooner those of FP32, wait for memory, and longer where two are
+  /// read at once. Requires: begin < end.
+  static HWY_INLINE void RunShortRows(Row& rows, std::int64_t begin, std::int64_t end, std::int64_t width) {
+    Partial whole = rows.Gather(begin, 0, width);
+    for (std::int64_t row = begin; row < end; ++row) {
+      const Partial next = row + 1 < end ? rows.Gather(row + 1, 0, width) : whole;
+      rows.Write(row, rows.Settle(row, whole), whole, 0, width);
+      whole = next;
+    }
   }
 
   static void RunRow(Row& rows, std::int64_t row, const PartsOfRow& parts) {

@@ -55,6 +55,7 @@ class LayerNormRow {
   using Params = LayerNormParams;
   using Partial = Moments;
   using Statistics = LayerNormStatistics;
+  static constexpr bool kKeepsNothing = true;
 
   LayerNormRow(const LayerNormParams& params, const Segment& segment)
       : params_(params),

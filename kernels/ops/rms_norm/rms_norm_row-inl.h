@@ -56,6 +56,7 @@ class RmsNormRow {
   using Params = RmsNormParams;
   using Partial = double;  // sum of squares
   using Statistics = RmsStatistics;
+  static constexpr bool kKeepsNothing = true;
 
   RmsNormRow(const RmsNormParams& params, const Segment& segment)
       : params_(params),

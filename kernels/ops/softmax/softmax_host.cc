@@ -51,6 +51,7 @@ class SoftmaxRow {
  public:
   using Params = SoftmaxParams;
   using Partial = SoftmaxPartial<Acc>;
+  static constexpr bool kKeepsNothing = kResult == SoftmaxResult::kLogarithms;
   struct Statistics {
     double maximum;
     double last;  // 1 / sum, or the logarithm of the sum
