@@ -98,54 +98,70 @@ struct SameElements {
   }
 };
 
-/// What 16-bit types have in common; `Type` loads and stores whole vectors of f32.
+/// What 16-bit types have in common; `Type` makes f32 of their bits and back.
 template <class Type>
 struct HalfElements {
   using Stored = std::uint16_t;
   using Value = float;
 
   template <class D>
+  static HWY_INLINE hn::Vec<D> Load(D d, const std::uint16_t* from) {
+    return Type::Widened(d, hn::LoadU(Bits<D>(), from));
+  }
+  template <class D>
+  static HWY_INLINE void Store(hn::Vec<D> value, D d, std::uint16_t* to) {
+    hn::StoreU(Type::Narrowed(d, value), Bits<D>(), to);
+  }
+  template <class D>
   static HWY_INLINE hn::Vec<D> LoadPartial(D d, const std::uint16_t* from, std::int64_t count, float fill) {
+    const auto n = static_cast<std::size_t>(count);
+    const auto mask = hn::FirstN(d, n);
+    if constexpr (HWY_MEM_OPS_MIGHT_FAULT == 0) {
+      const Bits<D> d_bits;
+      const auto bits = hn::MaskedLoad(hn::FirstN(d_bits, n), d_bits, from);
+      return hn::IfThenElse(mask, Type::Widened(d, bits), hn::Set(d, fill));
+    }
     HWY_ALIGN std::uint16_t lanes[HWY_MAX_BYTES / sizeof(float)] = {};
-    std::memcpy(lanes, from, static_cast<std::size_t>(count) * sizeof(std::uint16_t));
-    const auto mask = hn::FirstN(d, static_cast<std::size_t>(count));
-    return hn::IfThenElse(mask, Type::Load(d, lanes), hn::Set(d, fill));
+    std::memcpy(lanes, from, n * sizeof(std::uint16_t));
+    return hn::IfThenElse(mask, Load(d, lanes), hn::Set(d, fill));
   }
   template <class D>
   static HWY_INLINE void StorePartial(hn::Vec<D> value, D d, std::uint16_t* to, std::int64_t count) {
+    const auto n = static_cast<std::size_t>(count);
+    if constexpr (HWY_MEM_OPS_MIGHT_FAULT == 0) {
+      const Bits<D> d_bits;
+      hn::BlendedStore(Type::Narrowed(d, value), hn::FirstN(d_bits, n), d_bits, to);
+      return;
+    }
     HWY_ALIGN std::uint16_t lanes[HWY_MAX_BYTES / sizeof(float)];
-    Type::Store(value, d, lanes);
-    std::memcpy(to, lanes, static_cast<std::size_t>(count) * sizeof(std::uint16_t));
+    Store(value, d, lanes);
+    std::memcpy(to, lanes, n * sizeof(std::uint16_t));
   }
+
+ protected:
+  template <class D>
+  using Bits = hn::Rebind<std::uint16_t, D>;
 };
 
 struct Fp16Elements : HalfElements<Fp16Elements> {
   template <class D>
-  static HWY_INLINE hn::Vec<D> Load(D d, const std::uint16_t* from) {
-    const hn::Rebind<hwy::float16_t, D> d_half;
-    const hn::Rebind<std::uint16_t, D> d_bits;
-    return hn::PromoteTo(d, hn::BitCast(d_half, hn::LoadU(d_bits, from)));
+  static HWY_INLINE hn::Vec<D> Widened(D d, hn::Vec<Bits<D>> bits) {
+    return hn::PromoteTo(d, hn::BitCast(hn::Rebind<hwy::float16_t, D>(), bits));
   }
   template <class D>
-  static HWY_INLINE void Store(hn::Vec<D> value, D d, std::uint16_t* to) {
-    (void)d;
-    const hn::Rebind<hwy::float16_t, D> d_half;
-    const hn::Rebind<std::uint16_t, D> d_bits;
-    hn::StoreU(hn::BitCast(d_bits, hn::DemoteTo(d_half, value)), d_bits, to);
+  static HWY_INLINE hn::Vec<Bits<D>> Narrowed(D /*d*/, hn::Vec<D> value) {
+    return hn::BitCast(Bits<D>(), hn::DemoteTo(hn::Rebind<hwy::float16_t, D>(), value));
   }
 };
 
 struct Bf16Elements : HalfElements<Bf16Elements> {
   template <class D>
-  static HWY_INLINE hn::Vec<D> Load(D d, const std::uint16_t* from) {
-    const hn::Rebind<std::uint16_t, D> d_bits;
-    const hn::RebindToUnsigned<D> du;
-    return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(du, hn::LoadU(d_bits, from))));
+  static HWY_INLINE hn::Vec<D> Widened(D d, hn::Vec<Bits<D>> bits) {
+    return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(hn::RebindToUnsigned<D>(), bits)));
   }
   /// Highway's own f32 to bf16 truncates; this rounds to nearest even and keeps NaN, as FloatToBf16 does.
   template <class D>
-  static HWY_INLINE void Store(hn::Vec<D> value, D d, std::uint16_t* to) {
-    const hn::Rebind<std::uint16_t, D> d_bits;
+  static HWY_INLINE hn::Vec<Bits<D>> Narrowed(D /*d*/, hn::Vec<D> value) {
     const hn::RebindToUnsigned<D> du;
     const hn::RebindToSigned<D> di;
     const auto bits = hn::BitCast(du, value);
@@ -153,8 +169,7 @@ struct Bf16Elements : HalfElements<Bf16Elements> {
     const auto rounded = hn::Add(bits, hn::Add(hn::Set(du, 0x7FFFU), odd));
     const auto quiet = hn::Or(bits, hn::Set(du, 0x400000U));
     const auto result = hn::IfThenElse(hn::RebindMask(du, hn::IsNaN(value)), quiet, rounded);
-    (void)d;
-    hn::StoreU(hn::DemoteTo(d_bits, hn::BitCast(di, hn::ShiftRight<16>(result))), d_bits, to);
+    return hn::DemoteTo(Bits<D>(), hn::BitCast(di, hn::ShiftRight<16>(result)));
   }
 };
 
