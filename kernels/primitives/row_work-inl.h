@@ -36,7 +36,7 @@ namespace HWY_NAMESPACE {
 template <class Row>
 class RowFunctionsOf {
  public:
-  static RowFunctions Functions() { return {&Rows, &Gather, &Settle, &Write}; }
+  static RowFunctions Functions() { return {&Rows, &Gather, &Settle, &Write, Row::kKeepsNothing}; }
 
  private:
   using Params = typename Row::Params;

@@ -50,27 +50,35 @@ struct RowFunctions {
   void (*settle)(const Launch& launch, std::int64_t row, const RowCell* partials, RowCell* statistics);
   void (*write)(const Launch& launch, std::int64_t row, std::int64_t part, const RowCell& partial,
                 const RowCell& statistics);
+  /// Whether that takes no more work than `rows` does.
+  bool keeps_nothing;
 };
 
-/// One row, its parts shared among the threads.
-inline void RunRowInParts(const RowFunctions& work, const Launch& launch, std::int64_t row, const PartsOfRow& parts,
-                          ParallelExecutor& threads) {
-  struct Row {
+/// `rows` neighbouring rows from `first` on, their parts shared among the threads.
+/// Requires: rows * parts.count() <= kPartsTogether.
+inline constexpr std::int64_t kPartsTogether = PartsOfRow::kMost;
+inline void RunRowsInParts(const RowFunctions& work, const Launch& launch, std::int64_t first, std::int64_t rows,
+                           const PartsOfRow& parts, ParallelExecutor& threads) {
+  struct Group {
     const RowFunctions& work;
     const Launch& launch;
-    std::int64_t row;
-    RowCell partials[PartsOfRow::kMost];
-    RowCell statistics;
-  } whole{work, launch, row, {}, {}};
-  threads.ParallelFor(parts.count(), 1, [&whole](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t part = begin; part < end; ++part) {
-      whole.work.gather(whole.launch, whole.row, part, &whole.partials[part]);
+    std::int64_t first;
+    std::int64_t parts;  // of a row
+    RowCell partials[kPartsTogether];
+    RowCell statistics[kPartsTogether];
+  } group{work, launch, first, parts.count(), {}, {}};
+  threads.ParallelFor(rows * parts.count(), 1, [&group](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      group.work.gather(group.launch, group.first + i / group.parts, i % group.parts, &group.partials[i]);
     }
   });
-  work.settle(launch, row, whole.partials, &whole.statistics);
-  threads.ParallelFor(parts.count(), 1, [&whole](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t part = begin; part < end; ++part) {
-      whole.work.write(whole.launch, whole.row, part, whole.partials[part], whole.statistics);
+  for (std::int64_t row = 0; row < rows; ++row) {
+    work.settle(launch, first + row, group.partials + row * group.parts, &group.statistics[row]);
+  }
+  threads.ParallelFor(rows * parts.count(), 1, [&group](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      group.work.write(group.launch, group.first + i / group.parts, i % group.parts, group.partials[i],
+                       group.statistics[i / group.parts]);
     }
   });
 }
@@ -78,12 +86,15 @@ inline void RunRowInParts(const RowFunctions& work, const Launch& launch, std::i
 /// Runs all rows of a launch. `row_bytes`: what a row reads and writes.
 inline void RunRows(const RowFunctions& work, const Launch& launch, std::int64_t width, std::int64_t row_bytes,
                     ParallelExecutor& threads) {
-  constexpr std::int64_t kFewRows = 4;
+  constexpr std::int64_t kVeryLongRowBytes = std::int64_t{1024} * 1024;
+  constexpr std::int64_t kWantedParts = 8;  // together: fewer would leave a thread that comes late too little
   constexpr std::int64_t kLongRowBytes = std::int64_t{256} * 1024;  // less is done before another thread has woken
   const PartsOfRow parts(width);
-  if (launch.total_rows < kFewRows && row_bytes >= kLongRowBytes && parts.count() > 1) {
-    for (std::int64_t row = 0; row < launch.total_rows; ++row) {
-      RunRowInParts(work, launch, row, parts, threads);
+  const std::int64_t few_rows = work.keeps_nothing && row_bytes >= kVeryLongRowBytes ? 8 : 4;
+  if (launch.total_rows < few_rows && row_bytes >= kLongRowBytes && parts.count() > 1) {
+    const std::int64_t together = (kWantedParts + parts.count() - 1) / parts.count();
+    for (std::int64_t row = 0; row < launch.total_rows; row += together) {
+      RunRowsInParts(work, launch, row, std::min(together, launch.total_rows - row), parts, threads);
     }
     return;
   }

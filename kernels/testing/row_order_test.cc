@@ -57,8 +57,9 @@ class RowOrderTest : public ::testing::TestWithParam<RowOrder> {};
 /// type make a launch a usual one, which has kernels of its own.
 void ExpectFirstRowAlike(const RowOrder& order, std::int64_t width, int parameters, DeviceRunner& device) {
   const auto row_bytes = width * static_cast<std::int64_t>(SizeOf(order.dtype));
-  // On the host nothing changes any more once there are rows for every thread.
-  const std::int64_t most = (std::int64_t{device.name() == "host" ? 4 : 66} << 20) / row_bytes;
+  // On the host nothing changes any more once there are eight long rows, or rows for every thread.
+  const std::int64_t most = device.name() == "host" ? std::max<std::int64_t>(9, (std::int64_t{4} << 20) / row_bytes)
+                                                    : (std::int64_t{66} << 20) / row_bytes;
   std::vector<std::byte> alone;
   for (const std::int64_t rows : {std::int64_t{1}, std::max<std::int64_t>(1, (std::int64_t{3} << 20) / row_bytes),
                                   std::max<std::int64_t>(1, most)}) {
