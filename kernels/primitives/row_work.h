@@ -54,9 +54,11 @@ struct RowFunctions {
   bool keeps_nothing;
 };
 
+/// Parts of several rows that are shared at once, at most.
+inline constexpr std::int64_t kPartsTogether = PartsOfRow::kMost;
+
 /// `rows` neighbouring rows from `first` on, their parts shared among the threads.
 /// Requires: rows * parts.count() <= kPartsTogether.
-inline constexpr std::int64_t kPartsTogether = PartsOfRow::kMost;
 inline void RunRowsInParts(const RowFunctions& work, const Launch& launch, std::int64_t first, std::int64_t rows,
                            const PartsOfRow& parts, ParallelExecutor& threads) {
   struct Group {
