@@ -8,13 +8,10 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
-#include <random>
 #include <string>
 #include <vector>
 
-#include "kernels/device/buffer.h"
-#include "kernels/device/device_info.h"
-#include "kernels/device/launch.cuh"
+#include "kernels/primitives/primitives_test.cuh"
 #include "kernels/primitives/reduce_load.cuh"
 #include "kernels/primitives/reduce_pairs.cuh"
 #include "kernels/primitives/reduce_rows.cuh"
@@ -23,77 +20,13 @@
 namespace kernelwire {
 namespace {
 
-constexpr unsigned kSeed = 20261123;
-constexpr float kInf = std::numeric_limits<float>::infinity();
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+using testing::Awkward;
+using testing::kInf;
+using testing::kNan;
+using testing::Plus;
+using testing::TreeSum;
 
-struct BlockArguments {
-  const void* in;
-  void* out;
-};
-
-template <typename Body>
-__global__ void BlockKernel(const __grid_constant__ BlockArguments arguments, const Body body) {
-  AwaitEarlierWork(arguments);
-  body(static_cast<const typename Body::In*>(arguments.in), static_cast<typename Body::Out*>(arguments.out));
-}
-
-class ReducePrimitivesTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    std::string why_none;
-    if (UsableDeviceCount(&why_none) == 0) {
-      GTEST_SKIP() << why_none;
-    }
-    RecordProperty("seed", static_cast<int>(kSeed));
-  }
-
-  /// What `body` leaves of `in`, run by `threads` threads.
-  template <typename Body>
-  std::vector<typename Body::Out> Run(const Body& body, const std::vector<typename Body::In>& in, std::size_t outs,
-                                      unsigned threads) {
-    using Out = typename Body::Out;
-    const std::size_t in_bytes = in.size() * sizeof(in[0]);
-    const auto from = DeviceBuffer::Create(in_bytes);
-    const auto to = DeviceBuffer::Create(outs * sizeof(Out));
-    std::vector<Out> out(outs);
-    if (!from.ok() || !to.ok()) {
-      ADD_FAILURE() << from.status() << to.status();
-      return out;
-    }
-    LaunchShape shape;
-    shape.blocks = 1;
-    shape.threads = threads;
-    EXPECT_EQ(cudaMemcpy(from->data(), in.data(), in_bytes, cudaMemcpyHostToDevice), cudaSuccess);
-    EXPECT_EQ(LaunchKernel(&BlockKernel<Body>, shape, nullptr, BlockArguments{from->data(), to->data()}, body),
-              cudaSuccess);
-    EXPECT_EQ(cudaMemcpy(out.data(), to->data(), outs * sizeof(Out), cudaMemcpyDeviceToHost), cudaSuccess);
-    return out;
-  }
-
-  std::mt19937 random_{kSeed};
-};
-
-struct Plus {
-  __device__ float operator()(float a, float b) const { return a + b; }
-};
-
-/// Neighbours first, then pairs of them: the tree that ReduceLanes promises.
-float TreeSum(const float* values, int count, int level) {
-  return level == 1 ? (count > 0 ? values[0] : 0.0F)
-                    : TreeSum(values, std::min(count, level / 2), level / 2) +
-                          TreeSum(values + level / 2, std::max(0, count - level / 2), level / 2);
-}
-
-/// Sums that no other order gives the same bits of.
-std::vector<float> Awkward(std::mt19937* random, int count) {
-  std::normal_distribution<float> normal;
-  std::vector<float> values(static_cast<std::size_t>(count));
-  for (float& value : values) {
-    value = std::ldexp(normal(*random), static_cast<int>((*random)() % 24));
-  }
-  return values;
-}
+class ReducePrimitivesTest : public testing::DeviceBodyTest {};
 
 template <int kLanes>
 struct SumLanes {
