@@ -21,17 +21,26 @@
 
 namespace kernelwire {
 
+inline constexpr unsigned kWholeWarp = 0xFFFFFFFFU;
+
 /// What a thread has of a reduction: a value for each of the stretches that its warp holds.
 template <typename T, int kStretches>
 struct RowParts {
   T of_stretch[kStretches];
 };
 
-/// An aligned group of 2, 4, ... 32 lanes. Other groups of the warp may do something else meanwhile.
+/// An aligned group of 2, 4, ... 32 lanes. Other groups of the warp may do something else meanwhile, but they reduce
+/// together as long as all of them are known to.
 template <int kLanesOfRow>
-struct LaneGroup {
+class LaneGroup {
+ public:
   static_assert(kLanesOfRow >= 2 && kLanesOfRow <= 32 && (kLanesOfRow & (kLanesOfRow - 1)) == 0);
   static constexpr int kLanes = kLanesOfRow;  // neighbours in rank that can shuffle: `members`
+
+  /// Before a row: whether all groups of the warp have one.
+  __device__ __forceinline__ void Begin(bool together) { together_ = together; }
+  /// From here on other groups may not reduce when this one does.
+  __device__ __forceinline__ void GoAlone() { together_ = false; }
 
   __device__ __forceinline__ int rank() const { return static_cast<int>(threadIdx.x % kLanes); }
   __device__ __forceinline__ int lane() const { return rank(); }
@@ -40,9 +49,24 @@ struct LaneGroup {
   __device__ __forceinline__ bool IsInTurnOf(const LaneGroup& /*other*/) const { return true; }
 
   template <typename T, typename Combine>
-  __device__ __forceinline__ T Reduce(const RowParts<T, 1>& parts, T /*identity*/, const Combine& combine) {
-    return ReduceLanes<kLanes>(parts.of_stretch[0], combine);
+  __device__ __forceinline__ T Reduce(const RowParts<T, 1>& parts, T /*identity*/, const Combine& combine) const {
+    return ReduceWarp(parts.of_stretch[0], combine);
   }
+  /// Of a value of each lane, or of kSome neighbours among them.
+  template <int kSome = kLanes, typename T, typename Combine>
+  __device__ __forceinline__ T ReduceWarp(const T& value, const Combine& combine) const {
+    return kLanes == 32 || together_ ? ReduceLanes<kSome>(value, combine, kWholeWarp)
+                                     : ReduceLanes<kSome>(value, combine);
+  }
+  /// `value` of the first lane.
+  template <typename T>
+  __device__ __forceinline__ T FromFirst(const T& value) const {
+    return kLanes == 32 || together_ ? __shfl_sync(kWholeWarp, value, 0, kLanes)
+                                     : __shfl_sync(members(), value, 0, kLanes);
+  }
+
+ private:
+  bool together_ = false;
 };
 
 /// A block, or a cluster of `cluster_blocks` blocks. Every thread of them constructs one, before it waits for memory,
@@ -60,17 +84,24 @@ class BlockGroup {
   /// Among the neighbours that can shuffle.
   __device__ __forceinline__ int lane() const { return rank() % kLanes; }
   __device__ __forceinline__ int size() const { return static_cast<int>(blockDim.x) * cluster_blocks_; }
-  __device__ __forceinline__ unsigned members() const { return 0xFFFFFFFFU; }
+  __device__ __forceinline__ unsigned members() const { return kWholeWarp; }
+  __device__ __forceinline__ void GoAlone() {}
   /// Whether the next reduction takes the places that it would take as that of `other`, a copy; see ReturnTo.
   __device__ __forceinline__ bool IsInTurnOf(const BlockGroup& other) const {
     return turn_ == other.turn_ && exchange_.IsInTurnOf(other.exchange_);
+  }
+
+  /// Of a value of each lane of a warp.
+  template <typename T, typename Combine>
+  __device__ __forceinline__ T ReduceWarp(const T& value, const Combine& combine) const {
+    return ReduceLanes<32>(value, combine, kWholeWarp);
   }
 
   template <typename T, int kStretches, typename Combine>
   __device__ __forceinline__ T Reduce(RowParts<T, kStretches> parts, T identity, const Combine& combine) {
 #pragma unroll
     for (T& part : parts.of_stretch) {
-      part = ReduceLanes<32>(part, combine);
+      part = ReduceWarp(part, combine);
     }
     return ReduceStretches(parts, identity, combine);
   }

@@ -27,6 +27,11 @@ struct RowGrid;
 template <int kLanes>
 struct RowGrid<LaneGroup<kLanes>> {
   static __device__ __forceinline__ LaneGroup<kLanes> GroupOf(int /*cluster_blocks*/) { return {}; }
+  /// Before row `index` of `rows` is worked on.
+  static __device__ __forceinline__ void Begin(LaneGroup<kLanes>& group, std::int64_t index, std::int64_t rows) {
+    const int after = 32 / kLanes - 1 - static_cast<int>(threadIdx.x % 32) / kLanes;  // other rows of the warp
+    group.Begin(index + after < rows);
+  }
   static __device__ __forceinline__ std::int64_t FirstRow(int /*cluster_blocks*/) {
     return std::int64_t{blockIdx.x} * RowsOfBlock() + threadIdx.x / kLanes;
   }
@@ -43,6 +48,7 @@ struct RowGrid<BlockGroup> {
   static constexpr int kBlockThreads = BlockGroup::kMostThreads;
 
   static __device__ __forceinline__ BlockGroup GroupOf(int cluster_blocks) { return BlockGroup(cluster_blocks); }
+  static __device__ __forceinline__ void Begin(BlockGroup& /*group*/, std::int64_t /*index*/, std::int64_t /*rows*/) {}
   static __device__ __forceinline__ std::int64_t FirstRow(int cluster_blocks) {
     return Clusters(blockIdx.x, cluster_blocks);
   }
@@ -71,6 +77,7 @@ __device__ __forceinline__ void ForEachRow(Group& group, int cluster_blocks, std
     next.Begin(group, row_at(index));
   }
   while (index < rows) {
+    Grid::Begin(group, index, rows);
     const auto row = row_at(index);  // found again, where rows are looked ahead to, rather than kept in registers
     if (!kLooksAhead) {
       next.Begin(group, row);
@@ -118,7 +125,8 @@ cudaError_t LaunchRows(const Arguments& arguments, std::int64_t rows, cudaStream
       shape.blocks = std::min(shape.blocks, RoomForClusters<kKernel>(shape) * tuning.cluster_blocks);
     }
   } else {
-    shape.blocks = std::min((rows + tuning.rows_of_block - 1) / tuning.rows_of_block, kMostBlocks);
+    const std::int64_t of_block = std::int64_t{tuning.rows_of_block} * (Space::kOnce ? 1 : tuning.turns);
+    shape.blocks = std::min((rows + of_block - 1) / of_block, kMostBlocks);
     shape.threads = static_cast<unsigned>(tuning.threads * tuning.rows_of_block);
     shape.shared_bytes = Space::BytesOfBlock(shape.threads);
   }

@@ -38,16 +38,21 @@ __device__ __forceinline__ unsigned MembersOfGroup() {
 
 /// Combines the values of an aligned group of kLanes lanes, neighbours first: the order is that of a binary tree over
 /// the lanes, which larger trees can be made of. `combine` must give the same bits for (a, b) and (b, a): then both
-/// lanes of an exchange agree, and all lanes in the end. Requires: all lanes of the group call it; other groups of the
-/// warp need not.
+/// lanes of an exchange agree, and all lanes in the end. Requires: all of `members`, which the group is among, call it.
+/// Where that is a mask that the compiler does not know, it first finds out which lanes have the same.
 template <int kLanes, typename T, typename Combine>
-__device__ __forceinline__ T ReduceLanes(T value, const Combine& combine) {
-  const unsigned members = MembersOfGroup<kLanes>();
+__device__ __forceinline__ T ReduceLanes(T value, const Combine& combine, unsigned members) {
 #pragma unroll
   for (int offset = 1; offset < kLanes; offset *= 2) {
     value = combine(value, ShuffleXor(members, value, offset));
   }
   return value;
+}
+
+/// The same where other groups of the warp may be elsewhere.
+template <int kLanes, typename T, typename Combine>
+__device__ __forceinline__ T ReduceLanes(T value, const Combine& combine) {
+  return ReduceLanes<kLanes>(value, combine, MembersOfGroup<kLanes>());
 }
 
 /// Combines the `count` values at `list`, at most 32, as ReduceLanes would those of lanes 0 ... count - 1, and no

@@ -15,6 +15,7 @@ namespace kernelwire {
 template <typename Held, typename Group, int kInputs>
 class RowSpace {
  public:
+  static constexpr bool kOnce = false;
   static constexpr int kGranules = kInputs * Held::template kGranulesIn<Group> + Held::template kGranulesOut<Group>;
 
   __device__ __forceinline__ RowSpace() {

@@ -90,6 +90,7 @@ class RowTile {
   static constexpr int kThreads = Shape::BlockThreads(RowAccess::kTiled);
   static constexpr int kRows = kThreads / Shape::Group::kLanes;
   static constexpr int kGranules = kThreads * Shape::kVectors;
+  static constexpr bool kOnce = true;  // a block has no rows after these
 
   __device__ __forceinline__ RowTile() {
     extern __shared__ Granule granules_of_block[];
@@ -159,8 +160,10 @@ __device__ __forceinline__ void ForEachRow(Group& group, int /*cluster_blocks*/,
   });
   AwaitCopies();
   __syncthreads();
+  constexpr int kRowsOfWarp = 32 / Group::kLanes;
   const int mine = static_cast<int>(threadIdx.x) / Group::kLanes;
   if (mine < count) {
+    group.Begin(mine / kRowsOfWarp * kRowsOfWarp + kRowsOfWarp <= count);
     auto row = row_at(first + mine);
     row.ForEachInput([&](int place, RowSource<T>& source) { source.data = tile.RowOf(place, mine, width); });
     row.ForEachOutput([&](int place, T*& to) { to = to == nullptr ? to : tile.RowOf(place, mine, width); });

@@ -9,8 +9,24 @@ namespace kernelwire {
 namespace {
 
 /// `lanes` lanes of a warp hold `vectors` vectors of a row each.
-RowTuning ShareWarps(int lanes, int vectors) {
-  return {RowTuning::Method::kLanes, lanes, vectors, 1, false, false, BlockThreadsOfLanes(vectors) / lanes};
+RowTuning ShareWarps(int lanes, int vectors, int turns) {
+  return {RowTuning::Method::kLanes, lanes, vectors, 1, false, false, BlockThreadsOfLanes(vectors) / lanes, turns};
+}
+
+/// How many rows after one another lanes have, each `vectors` vectors. 16-bit layer_norm takes so many instructions
+/// that those before a block's first row count, more so where lanes hold little; other operators wait for memory alone,
+/// and lose what a new block begins with.
+int TurnsOfLanes(RowWork work, std::int64_t row_bytes, std::int64_t rows, int element_bytes, int lanes, int vectors) {
+  constexpr std::int64_t kManyBytes = 256 * kKiB * kKiB;
+  if (work != RowWork::kMoments || element_bytes != 2 || AreSomeRows(row_bytes, rows)) {
+    return 1;
+  }
+  const bool many = row_bytes * std::min(rows, kManyBytes) > kManyBytes;
+  if (vectors == 3) {
+    return 2;
+  }
+  const bool full = row_bytes > std::int64_t{14} * lanes * vectors;
+  return vectors == 4 && full ? 1 : many ? 4 : 2;
 }
 
 /// Blocks of `threads` threads (a power of two, where a row needs several) that hold `vectors` vectors each; of a
@@ -77,7 +93,8 @@ std::string RowTuning::ToString() const {
   const std::string text = std::to_string(threads) + " threads x " + std::to_string(16 * vectors) + " bytes";
   switch (method) {
     case Method::kLanes:
-      return text + ", " + std::to_string(rows_of_block) + " rows a block";
+      return text + ", " + std::to_string(rows_of_block) + " rows a block" +
+             (turns > 1 ? ", " + std::to_string(turns) + " times" : "");
     case Method::kBlocks:
       return text + ", " + std::to_string(cluster_blocks) + " blocks a row" + (looks_ahead ? ", looking ahead" : "") +
              (reads_much ? ", reads much" : "");
@@ -116,13 +133,11 @@ RowTuning StreamRows(std::int64_t row_bytes, std::int64_t rows) {
 
 RowTuning TuneRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, int element_bytes, bool plain,
                    const RowDevice& device) {
-  if (row_bytes <= 128) {
-    return ShareWarps(4, 2);
-  }
   for (const int lanes : {4, 8, 16, 32}) {
     if (row_bytes <= std::int64_t{64} * lanes) {
       // What a lane has no elements for costs almost what they would.
-      return ShareWarps(lanes, row_bytes <= std::int64_t{48} * lanes ? 3 : 4);
+      const int vectors = row_bytes <= 128 ? 2 : row_bytes <= std::int64_t{48} * lanes ? 3 : 4;
+      return ShareWarps(lanes, vectors, TurnsOfLanes(work, row_bytes, rows, element_bytes, lanes, vectors));
     }
   }
   if (row_bytes > device.LongestHeldRowBytes()) {

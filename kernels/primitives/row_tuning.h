@@ -37,6 +37,7 @@ struct RowTuning {
   /// Threads have the registers of the largest blocks, however few a short row takes.
   bool roomy = false;
   int rows_of_block = 1;
+  int turns = 1;  // as often a block of lanes has rows_of_block rows, one after another
   /// The launch reads so much that the second-level cache had better keep that than its results (LoadLastingGranuleIf).
   bool reads_much = false;
   StreamedParts parts = {};

@@ -36,7 +36,8 @@ __device__ __forceinline__ Deviations<Acc> TotalOf(Group& group, const RowParts<
 
 struct MeanAndVariance;
 
-/// The mean in two parts, of which the second is the rounding of the first, and the variance.
+/// The mean in two parts, of which the second is the rounding of the first or, where that makes no difference to
+/// results, how far off a first mean was; and the variance.
 template <typename Acc>
 struct Moments {
   Acc first_mean;
@@ -44,17 +45,23 @@ struct Moments {
   Acc variance;
   bool is_close;  // the first mean was near enough, by `most_off`: squares did not cancel
 
-  /// `mean` gives that of a sum.
+  /// `mean` gives that of a sum. `stays`: the first mean is not replaced by a better one, so that what has been
+  /// subtracted from elements need not be subtracted anew.
   template <typename Sum, typename Mean>
-  __device__ __forceinline__ Moments(Acc first, const Deviations<Sum>& total, const Mean& mean, float most_off) {
+  __device__ __forceinline__ Moments(Acc first, const Deviations<Sum>& total, const Mean& mean, float most_off,
+                                     bool stays) {
     const Sum centre = mean(total.sum);
     const auto off = static_cast<Acc>(centre);
     variance = static_cast<Acc>(mean(fma(-total.sum, centre, total.squares)));
     is_close = off * off <= static_cast<Acc>(most_off) * variance;  // not of a NaN
     variance = variance < Acc{0} ? Acc{0} : variance;
-    first_mean = first + off;
-    const Acc moved = first_mean - first;
-    correction = (first - (first_mean - moved)) + (off - moved);  // Knuth's sum of two
+    first_mean = first;
+    correction = off;
+    if (!stays) {
+      first_mean = first + off;
+      const Acc moved = first_mean - first;
+      correction = (first - (first_mean - moved)) + (off - moved);  // Knuth's sum of two
+    }
   }
 
   __device__ __forceinline__ explicit Moments(const MeanAndVariance& moments);
@@ -94,11 +101,11 @@ inline constexpr int kLanesOfBeginning = sizeof(T) == 2 ? 1 : 4;
 template <typename T>
 inline constexpr float kMostOff = sizeof(T) == 2 ? 2.0F : 0.5F;
 
-/// The mean of the beginning of a row of `width` elements of T, of which this lane has those of its vector that exist,
-/// and 0 for others: a tree of neighbours, the same in each of kLanesOfBeginning lanes. Each element is divided first,
-/// since a sum could leave the type.
+/// This lane's share of the mean of the beginning of a row of `width` elements of T, of which it has those of its
+/// vector that exist, and 0 for others: a tree of neighbours, as are the lanes. Each element is divided first, since a
+/// sum could leave the type.
 template <typename T, int kLength, typename Acc>
-__device__ __forceinline__ Acc MeanOfBeginning(Acc (&values)[kLength], int width) {
+__device__ __forceinline__ Acc ShareOfBeginning(Acc (&values)[kLength], int width) {
   constexpr int kElements = kLanesOfBeginning<T> * kLength;
   const Acc share = width >= kElements ? Acc{1} / kElements : Acc{1} / static_cast<Acc>(width);
 #pragma unroll
@@ -112,7 +119,7 @@ __device__ __forceinline__ Acc MeanOfBeginning(Acc (&values)[kLength], int width
       values[i] += values[i + step];
     }
   }
-  return ReduceLanes<kLanesOfBeginning<T>>(values[0], [](Acc a, Acc b) { return a + b; });
+  return values[0];
 }
 
 /// The beginning of a row, for threads that have no lane beside them that holds it. Asked for with the row, so that it
@@ -137,13 +144,13 @@ struct RowBeginning {
   template <typename Acc>
   __device__ __forceinline__ Acc Mean() const {
     constexpr int kElements = kLanesOfBeginning<T> * kLength;
+    const auto add = [](Acc a, Acc b) { return a + b; };
     if constexpr (kPlain) {
       Acc values[kLength];
       Unpack<T>(granule, values);
-      return MeanOfBeginning<T>(values, kElements);
+      return ReduceLanes<kLanesOfBeginning<T>>(ShareOfBeginning<T>(values, kElements), add, kWholeWarp);
     } else {
-      return ReduceLanes<kElements>(RoundedProduct(Widen<Acc>(element), Acc{1} / kElements),
-                                    [](Acc a, Acc b) { return a + b; });
+      return ReduceLanes<kElements>(RoundedProduct(Widen<Acc>(element), Acc{1} / kElements), add, kWholeWarp);
     }
   }
 };
@@ -194,9 +201,12 @@ template <typename Acc, typename Held, int kLanes, typename Beginning>
 __device__ __forceinline__ Acc FirstMean(const LaneGroup<kLanes>& group, const Held& held,
                                          const Beginning& /*beginning*/, int width) {
   static_assert(kLanes >= kLanesOfBeginning<typename Held::Element>);
+  using T = typename Held::Element;
+  constexpr bool kWhole = Held::kPlain && kLanesOfBeginning<T> == 1;  // a vector, which plain rows have
   Acc values[Held::kLength];
-  Unpack<typename Held::Element>(held.vectors[0], values);
-  return __shfl_sync(group.members(), MeanOfBeginning<typename Held::Element>(values, width), 0, kLanes);
+  Unpack<T>(held.vectors[0], values);
+  const Acc share = ShareOfBeginning<T>(values, kWhole ? Held::kLength : width);
+  return group.FromFirst(group.template ReduceWarp<kLanesOfBeginning<T>>(share, [](Acc a, Acc b) { return a + b; }));
 }
 
 template <typename Acc, typename Held, typename Beginning>
@@ -213,10 +223,11 @@ __device__ __forceinline__ Moments<Acc> MomentsOf(Group& group, Held& held, cons
 #pragma unroll 1
   for (bool again = false;; again = true) {
     const Moments<Acc> moments(first_mean, TotalOf(group, DeviationsOf(group, held, width, first_mean)), mean,
-                               kMostOff<typename Held::Element>);
+                               kMostOff<typename Held::Element>, sizeof(typename Held::Element) == 2);
     if (again || moments.is_close) {  // alike in the whole group
       return moments;
     }
+    group.GoAlone();
     held.StayPacked();
     first_mean = moments.Mean();
   }
@@ -227,6 +238,7 @@ template <typename Held, typename Group, typename Row>
 __device__ __noinline__ Moments<double> MomentsInF64(Group group, const Row row) {
   constexpr int kHeldOfStretch = Held::kHeld / Held::kStretches;
   const Group before = group;
+  group.GoAlone();
   const int width = row.x.count;
   const auto index_of = [&](int i) { return Held::IndexOf(group, i / Held::kLength) + i % Held::kLength; };
   RowParts<double, Held::kStretches> sums{};
@@ -246,7 +258,7 @@ __device__ __noinline__ Moments<double> MomentsInF64(Group group, const Row row)
   }
   const Deviations<double> total = TotalOf(group, parts);
   ReturnTo(before, group);
-  return {first_mean, total, [&](double sum) { return sum / width; }, 0.0F};
+  return {first_mean, total, [&](double sum) { return sum / width; }, 0.0F, false};
 }
 
 }  // namespace kernelwire

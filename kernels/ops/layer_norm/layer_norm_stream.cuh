@@ -31,7 +31,7 @@ __device__ Moments<Acc> StreamMoments(BlockGroup& group, const RowSource<T>& x, 
       own = {own.sum + static_cast<double>(of_stretch.sum), own.squares + static_cast<double>(of_stretch.squares)};
     });
     const RowParts<Deviations<Acc>, 1> parts{{{static_cast<Acc>(own.sum), static_cast<Acc>(own.squares)}}};
-    const Moments<Acc> moments(first_mean, TotalOf(group, parts), mean, kMostOff<T>);
+    const Moments<Acc> moments(first_mean, TotalOf(group, parts), mean, kMostOff<T>, false);
     if (again || moments.is_close) {  // alike in the whole group
       return moments;
     }

@@ -112,6 +112,7 @@ __device__ __noinline__ void ScaleElements(const Group group, const Element elem
 template <typename Held, typename Group, typename Element>
 __device__ __noinline__ double FactorInF64(Group group, const Element element, int width, double epsilon) {
   const Group before = group;
+  group.GoAlone();
   RowParts<double, Held::kStretches> parts{};
 #pragma unroll 1
   for (int i = 0; i < Held::kHeld; ++i) {
