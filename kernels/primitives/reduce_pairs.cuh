@@ -1,44 +1,11 @@
-// 16-bit floats two at a time, as they lie in a word: comparisons need no widening, and take half the instructions.
+// Tiles of 16-bit floats two elements at a time (half_pairs.cuh): the largest, and where it is.
 #ifndef KERNELWIRE_KERNELS_PRIMITIVES_REDUCE_PAIRS_CUH_
 #define KERNELWIRE_KERNELS_PRIMITIVES_REDUCE_PAIRS_CUH_
 
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-
-#include <cstring>
-#include <type_traits>
-
+#include "kernels/primitives/half_pairs.cuh"
 #include "kernels/primitives/reduce_load.cuh"
 
 namespace kernelwire {
-
-template <typename T>
-inline constexpr bool kIsHalf = std::is_same_v<T, __half> || std::is_same_v<T, __nv_bfloat16>;
-
-template <typename T>
-using PairOf = std::conditional_t<std::is_same_v<T, __half>, __half2, __nv_bfloat162>;
-
-template <typename T>
-__device__ __forceinline__ PairOf<T> PairOfWord(unsigned word) {
-  PairOf<T> pair;
-  memcpy(&pair, &word, sizeof(pair));
-  return pair;
-}
-
-/// The larger of each half, NaN where either is.
-template <typename T>
-__device__ __forceinline__ unsigned LargerHalves(unsigned a, unsigned b) {
-  const PairOf<T> larger = __hmax2_nan(PairOfWord<T>(a), PairOfWord<T>(b));
-  unsigned word = 0;
-  memcpy(&word, &larger, sizeof(word));
-  return word;
-}
-
-/// All bits of each half where a and b are equal: the zeros are, NaN is equal to nothing.
-template <typename T>
-__device__ __forceinline__ unsigned EqualHalves(unsigned a, unsigned b) {
-  return __heq2_mask(PairOfWord<T>(a), PairOfWord<T>(b));
-}
 
 /// The largest element of a tile, NaN if any is, in both halves of a word. The sign of each element is turned around
 /// where `flip` has its bit.
@@ -59,7 +26,7 @@ __device__ __forceinline__ unsigned LargestHalf(const Operand<T, kLength, 1> (&t
   for (int i = 1; i < kWords; ++i) {
     largest[0] = LargerHalves<T>(largest[0], largest[i]);
   }
-  return LargerHalves<T>(largest[0], __byte_perm(largest[0], 0, 0x1032));
+  return LargerHalves<T>(largest[0], SwapHalves(largest[0]));
 }
 
 /// Counted through the tile's operands in turn, the first element that is `value`, which both halves of that word hold;

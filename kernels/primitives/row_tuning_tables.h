@@ -84,7 +84,9 @@ inline constexpr Holdings kOfSomeRows[][2] = {
     // kSoftmax
     {{{{3, 256, 8, kAtOnce},
        {16, 512, 4, kAtOnce},
-       {32, 512, 8, kAhead},
+       {32, 256, 8, kAtOnce},
+       {64, 128, 8, kAtOnce},
+       {128, 256, 8, kAhead},
        {256, 128, 8, kAhead},
        {512, 256, 8, kAhead},
        {1024, 512, 8, kAhead}}},
@@ -117,6 +119,7 @@ inline constexpr Holdings kOfManyRows[][2] = {
        {16, 512, 4, kAtOnce},
        {28, 256, 8, kAtOnce},
        {128, 128, 8, kAtOnce},
+       {256, 128, 8, kAhead},
        {1024, 512, 8, kAhead}}},
      {{{32, 512, 4, kAtOnce}, {192, 128, 8, kAtOnce}, {1024, 512, 8, kAhead}}}},
     // kTwoInputs
@@ -125,10 +128,8 @@ inline constexpr Holdings kOfManyRows[][2] = {
     // kSoftmax
     {{{{3, 256, 8, kAtOnce},
        {20, 512, 4, kAtOnce},
-       {24, 256, 8, kAtOnce},
-       {32, 512, 4, kAtOnce},
-       {64, 512, 8, kAhead},
-       {96, 128, 8, kAhead},
+       {28, 256, 8, kAtOnce},
+       {128, 128, 8, kAtOnce},
        {1024, 512, 8, kAhead}}},
      {{{32, 256, 8, kAtOnce},
        {36, 512, 8, kAhead},

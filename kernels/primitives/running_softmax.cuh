@@ -9,6 +9,7 @@
 #ifndef KERNELWIRE_KERNELS_PRIMITIVES_RUNNING_SOFTMAX_CUH_
 #define KERNELWIRE_KERNELS_PRIMITIVES_RUNNING_SOFTMAX_CUH_
 
+#include <cuda_bf16.h>
 #include <cuda_runtime.h>
 
 #include <type_traits>
@@ -17,7 +18,7 @@
 
 namespace kernelwire {
 
-/// exp(x) for x <= 0. Results that end in 16 bits take the faster power of two: its error, at most
+/// exp(x) for x <= 0, of any size. Results that end in 16 bits take the faster power of two: its error, at most
 /// (2 + |x|) * 2^-23 of the result, is far below half of a unit there.
 template <typename Out, typename Acc>
 __device__ __forceinline__ Acc SoftmaxExp(Acc x) {
@@ -27,6 +28,25 @@ __device__ __forceinline__ Acc SoftmaxExp(Acc x) {
     return exp2f(x * 1.4426950408889634F);
   } else {
     return expf(x);
+  }
+}
+
+/// How far exponentials for results of type Out are scaled up, as a power of two. The instruction for powers of two
+/// flushes subnormal ones, so those that a BF16 result could show are kept out of its reach. FP16 shows none of them.
+template <typename Out>
+inline constexpr float kExpScale = std::is_same_v<Out, __nv_bfloat16> ? 256.0F : 1.0F;
+
+/// kExpScale * exp(x) for x <= 0. Results that end in 16 bits take the instruction for powers of two, whose error, at
+/// most (5 + |x|) * 2^-23 of the result, is far below half of a unit there.
+template <typename Out, typename Acc>
+__device__ __forceinline__ Acc ScaledExp(Acc x) {
+  if constexpr (std::is_same_v<Acc, float> && sizeof(Out) == 2) {
+    constexpr float kShift = std::is_same_v<Out, __nv_bfloat16> ? 8.0F : 0.0F;
+    float power = 0.0F;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(fma(x, 1.4426950408889634F, kShift)));
+    return power;
+  } else {
+    return SoftmaxExp<Out>(x);
   }
 }
 
@@ -74,8 +94,9 @@ __device__ __forceinline__ void AddElements(const Acc (&x)[kCount], RunningSoftm
   Acc sum{0};
 #pragma unroll
   for (int i = 0; i < kCount; ++i) {
-    sum += SoftmaxExp<Out>(x[i] - offset);
+    sum += ScaledExp<Out>(x[i] - offset);
   }
+  sum *= static_cast<Acc>(1.0F / kExpScale<Out>);
   // After +infinity the old maximum may equal the offset: inf - inf is the NaN that is due.
   const Acc factor = SoftmaxExp<Out>(running.maximum - offset);
   running.sum = fma(running.sum, static_cast<double>(factor), static_cast<double>(sum));

@@ -9,6 +9,7 @@
 #include "kernels/core/launch.h"
 #include "kernels/ops/softmax/softmax_interleaved.cuh"
 #include "kernels/ops/softmax/softmax_row.cuh"
+#include "kernels/primitives/half_pairs.cuh"
 #include "kernels/primitives/row_access.h"
 #include "kernels/primitives/row_launch.cuh"
 #include "kernels/primitives/row_stream.cuh"
@@ -16,15 +17,25 @@
 
 namespace kernelwire {
 
-/// The maximum of what a thread holds of stretch `s`.
+/// The maximum of what a thread holds of stretch `s`. A NaN may get lost: it makes the sum NaN.
 template <typename Acc, typename Held>
 __device__ __forceinline__ Acc MaximumOf(const Held& held, int s) {
-  Acc maximum = kMinusInfinity<Acc>;
-  ForEachElement<Acc>(held, s, [&](int, Acc value) { maximum = fmax(maximum, value); });
-  return maximum;
+  using T = typename Held::Element;
+  if constexpr (kIsHalf<T>) {
+    unsigned largest = held.vectors[s * Held::kVectorsOfStretch].words[0];
+#pragma unroll
+    for (int i = 1; i < Held::kVectorsOfStretch * 4; ++i) {
+      largest = LargerHalves<T>(largest, held.vectors[s * Held::kVectorsOfStretch + i / 4].words[i % 4]);
+    }
+    return Widen<Acc>(PairOfWord<T>(LargerHalves<T>(largest, SwapHalves(largest))).x);
+  } else {
+    Acc maximum = kMinusInfinity<Acc>;
+    ForEachElement<Acc>(held, s, [&](int, Acc value) { maximum = fmax(maximum, value); });
+    return maximum;
+  }
 }
 
-/// The exponentials of what a thread holds, those of a stretch below the same maximum.
+/// The exponentials of what a thread holds, those of a stretch below the same maximum; see ScaledExp.
 template <typename Out, typename Acc, typename Held>
 struct Exponentials {
   using Statistics = RunningSoftmax<Acc, Acc>;
@@ -41,11 +52,11 @@ struct Exponentials {
 #pragma unroll
       for (int j = 0; j < Held::kLength; ++j) {
         const int i = v * Held::kLength + j;
-        values[i] = SoftmaxExp<Out>(elements[j] - offset);
+        values[i] = ScaledExp<Out>(elements[j] - offset);
         sums[i % 4] += values[i];
       }
     }
-    return {maximum, (sums[0] + sums[1]) + (sums[2] + sums[3])};
+    return {maximum, ((sums[0] + sums[1]) + (sums[2] + sums[3])) * static_cast<Acc>(1.0F / kExpScale<Out>)};
   }
 };
 
@@ -67,14 +78,14 @@ __device__ __forceinline__ AgreedRow<Acc, Held::kStretches> Agree(Group& group, 
   RowParts<Statistics, Held::kStretches> parts;
 #pragma unroll
   for (int s = 0; s < Held::kStretches; ++s) {
-    agreed.own_maxima[s] = ReduceLanes<Group::kLanes>(MaximumOf<Acc>(held, s), [](Acc a, Acc b) { return fmax(a, b); });
+    agreed.own_maxima[s] = group.ReduceWarp(MaximumOf<Acc>(held, s), [](Acc a, Acc b) { return fmax(a, b); });
   }
   held.StayPacked();
 #pragma unroll
   for (int s = 0; s < Held::kStretches; ++s) {
     parts.of_stretch[s] = exponentials.Compute(held, s, agreed.own_maxima[s]);
     Acc& sum = parts.of_stretch[s].sum;
-    sum = ReduceLanes<Group::kLanes>(sum, [](Acc a, Acc b) { return a + b; });
+    sum = group.ReduceWarp(sum, [](Acc a, Acc b) { return a + b; });
   }
   if constexpr (std::is_same_v<Group, BlockGroup>) {
     agreed.row = group.ReduceStretches(parts, Statistics::Empty(),

@@ -48,21 +48,24 @@ __device__ __forceinline__ SoftmaxRow<T, T> UsualSoftmaxRowAt(const SoftmaxArgum
 /// From a row's statistics to its results: probabilities, or (kLog) their logarithms.
 template <bool kLog, typename Out, typename Acc>
 struct SoftmaxResult {
+  static constexpr Acc kScale = kExpScale<Out>;  // 1 but for BF16
+
   Acc maximum;
   Acc sum;
-  Acc last;  // 1 / sum, or log(sum)
+  Acc last;  // 1 / sum, or log(sum); 16-bit probabilities: what their scaled exponentials are multiplied by
 
   template <typename Sum>
   __device__ __forceinline__ explicit SoftmaxResult(const RunningSoftmax<Acc, Sum>& row)
       : maximum(row.maximum),
         sum(static_cast<Acc>(row.sum)),
-        last(kLog ? static_cast<Acc>(log(row.sum)) : static_cast<Acc>(Sum{1} / row.sum)) {}
+        last(kLog ? static_cast<Acc>(log(row.sum)) : static_cast<Acc>(Sum{1} / row.sum / Sum{kScale})) {}
 
   __device__ __forceinline__ Acc operator()(Acc x) const {
-    return kLog ? (x - maximum) - last : Quotient(SoftmaxExp<Out>(x - maximum));
+    return kLog ? (x - maximum) - last : Quotient(ScaledExp<Out>(x - maximum));
   }
 
-  /// A probability from its exponential. A product with 1 / sum would round twice, which only 16 bits hide.
+  /// A probability from its exponential, as ScaledExp gives it. A product with 1 / sum would round twice, which only 16
+  /// bits hide.
   __device__ __forceinline__ Acc Quotient(Acc exponential) const {
     const Acc product = exponential * last;
     return sizeof(Out) == 2 ? product : fma(fma(-product, sum, exponential), last, product);
