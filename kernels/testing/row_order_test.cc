@@ -139,6 +139,43 @@ TEST_P(RowOrderTest, ShortRowsHaveTheBitsThatTheyHaveAlone) {
   }
 }
 
+/// Rows of large tensors, which lanes may have several of in turn: every third row is alike. On a GPU only: the host
+/// has no turns.
+TEST_P(RowOrderTest, ShortRowsOfLargeTensorsAreAlikeWhereTheirElementsAre) {
+  SCOPED_TRACE("seed " + std::to_string(kRowSeed));
+  const auto& [name, row_inputs, parameters, dtype] = GetParam();
+  for (DeviceRunner* const device : AllDeviceRunners()) {
+    if (device->name() == "host") {
+      continue;
+    }
+    for (const std::int64_t width : {64, 192, 320, 768}) {
+      const auto row_bytes = static_cast<std::size_t>(width) * SizeOf(dtype);
+      const std::size_t rows = (std::size_t{66} << 20) / row_bytes + 1;
+      OperatorCase test_case;
+      test_case.name = "three_rows_over_and_over";
+      const HostTensor three = MakeTensor(dtype, {3, width}, Values::kNormal, kRowSeed);
+      HostTensor x;
+      x.desc = TensorDesc{dtype, {static_cast<std::int64_t>(rows), width}};
+      x.bytes.resize(rows * row_bytes);
+      for (std::size_t at = 0; at < x.bytes.size(); at += three.bytes.size()) {
+        std::memcpy(&x.bytes[at], three.bytes.data(), std::min(three.bytes.size(), x.bytes.size() - at));
+      }
+      test_case.inputs.assign(static_cast<std::size_t>(row_inputs), x);
+      for (int i = 0; i < parameters; ++i) {
+        test_case.inputs.push_back(MakeTensor(dtype, {width}, Values::kUniform, kRowSeed));
+      }
+      const auto outputs = device->Run(*FindOperator(name), test_case);
+      ASSERT_TRUE(outputs.ok()) << outputs.status();
+      const std::vector<std::byte>& bytes = (*outputs)[0].bytes;
+      ASSERT_EQ(bytes.size(), rows * row_bytes);
+      for (std::size_t row = 3; row < rows; ++row) {
+        ASSERT_EQ(std::memcmp(&bytes[row * row_bytes], &bytes[row % 3 * row_bytes], row_bytes), 0)
+            << "width " << width << ", row " << row << " of " << rows;
+      }
+    }
+  }
+}
+
 /// A request that is alone in its launch has kernels of its own, if it is as most are; among others it gives the same
 /// bits. Rows of every kind of tuning: in whole vectors, in halves of them, and of any length.
 TEST_P(RowOrderTest, TheUsualLaunchChangesNoBit) {
@@ -180,10 +217,10 @@ TEST_P(RowOrderTest, TheUsualLaunchChangesNoBit) {
 TEST_P(RowOrderTest, RowsThatLeaveF32DoNotTroubleTheNext) {
   SCOPED_TRACE("seed " + std::to_string(kRowSeed));
   const auto& [name, row_inputs, parameters, dtype] = GetParam();
-  // So many that blocks, and clusters, have several rows each.
-  for (const std::int64_t width : {10001, 30001}) {
+  // So many that blocks, and clusters, have several rows each; the longest are walked over.
+  for (const std::int64_t width : {10001, 30001, 600'000}) {
     for (DeviceRunner* const device : AllDeviceRunners()) {
-      const std::int64_t rows = device->name() == "host" ? 9 : 999;
+      const std::int64_t rows = device->name() == "host" ? 9 : width > 100'000 ? 60 : 999;
       const auto row_bytes = static_cast<std::size_t>(width) * SizeOf(dtype);
       OperatorCase test_case;
       test_case.name = "every_third_row_is_huge";
@@ -251,6 +288,7 @@ TEST(RowTuningTest, HoldsEveryRowInAnOrderThatFollowsFromItsBytes) {
             // Rows that begin anywhere have no kernels that read much, and where little is read those are slower.
             ASSERT_TRUE(!tuning.reads_much || (plain && row_bytes * rows >= std::int64_t{16} << 20));
             ASSERT_LE(tuning.cluster_blocks, device.clusters ? 16 : 1);
+            ASSERT_TRUE(tuning.turns == 1 || (tuning.method == RowTuning::Method::kLanes && rows > 1000));
           }
         }
       }
