@@ -86,6 +86,7 @@ inline constexpr Holdings kOfSomeRows[][2] = {
        {16, 512, 4, kAtOnce},
        {32, 256, 8, kAtOnce},
        {64, 128, 8, kAtOnce},
+       {96, 128, 8, kAhead},
        {128, 256, 8, kAhead},
        {256, 128, 8, kAhead},
        {512, 256, 8, kAhead},
