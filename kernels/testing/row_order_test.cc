@@ -217,8 +217,9 @@ TEST_P(RowOrderTest, TheUsualLaunchChangesNoBit) {
 TEST_P(RowOrderTest, RowsThatLeaveF32DoNotTroubleTheNext) {
   SCOPED_TRACE("seed " + std::to_string(kRowSeed));
   const auto& [name, row_inputs, parameters, dtype] = GetParam();
-  // So many that blocks, and clusters, have several rows each; the longest are walked over.
-  for (const std::int64_t width : {10001, 30001, 600'000}) {
+  // So many that blocks, and clusters, have several rows each; of the shortest a warp has some of either kind, and the
+  // longest are walked over.
+  for (const std::int64_t width : {20, 64, 100, 200, 101, 10001, 30001, 600'000}) {
     for (DeviceRunner* const device : AllDeviceRunners()) {
       const std::int64_t rows = device->name() == "host" ? 9 : width > 100'000 ? 60 : 999;
       const auto row_bytes = static_cast<std::size_t>(width) * SizeOf(dtype);
