@@ -51,29 +51,6 @@ __device__ __forceinline__ void LoadGranuleIf(bool condition, const void* from, 
       : "l"(from), "r"(static_cast<unsigned>(condition)));
 }
 
-/// That, and the second-level cache keeps what is read for longer than what is written. Then results leave for memory
-/// soon, and in the order in which they came, rather than when some read wants their line: an H200 copies 1 GiB up to
-/// 4 % faster so, and a launch that reads what the one before wrote loses nothing. Where little is read at all, such
-/// reads take longer: 2 to 6 % of a launch that reads 512 KiB.
-///
-/// The policy is what createpolicy.fractional.L2::evict_last makes, which ptxas would compute anew in every thread.
-/// CUDA 13.0 miscompiles a cp.async that has one.
-__device__ __forceinline__ void LoadLastingGranuleIf(bool condition, const void* from, Granule& granule) {
-#if __CUDA_ARCH__ >= 900 && __CUDA_ARCH__ < 1100
-  constexpr std::uint64_t kEvictedLast = 0x14F0000000000000;
-  asm volatile(
-      "{\n"
-      "  .reg .pred wanted;\n"
-      "  setp.ne.u32 wanted, %5, 0;\n"
-      "  @wanted ld.relaxed.gpu.global.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4], %6;\n"
-      "}\n"
-      : "+r"(granule.words[0]), "+r"(granule.words[1]), "+r"(granule.words[2]), "+r"(granule.words[3])
-      : "l"(from), "r"(static_cast<unsigned>(condition)), "l"(kEvictedLast));
-#else
-  LoadGranuleIf(condition, from, granule);
-#endif
-}
-
 /// The same of memory that nobody writes while the kernel runs: such reads need not keep their place among writes.
 __device__ __forceinline__ Granule LoadConstantGranule(const void* from) {
   const uint4 words = __ldg(static_cast<const uint4*>(from));

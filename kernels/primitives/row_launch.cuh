@@ -12,6 +12,7 @@
 #include "kernels/device/launch.cuh"
 #include "kernels/primitives/row_access.h"
 #include "kernels/primitives/row_group.cuh"
+#include "kernels/primitives/row_parts.cuh"
 #include "kernels/primitives/row_space.cuh"
 #include "kernels/primitives/row_stream.cuh"
 #include "kernels/primitives/row_tile.cuh"
@@ -215,26 +216,27 @@ template <typename T, typename Shape, RowAccess kAccess, int kInputs>
 using HeldSpace = std::conditional_t<kAccess == RowAccess::kTiled, RowTile<T, Shape, kInputs>,
                                      RowSpace<HeldRow<T, Shape, kAccess>, typename Shape::Group, kInputs>>;
 
-/// Launches rows that are walked over, long ones once for their totals and once more for their results.
-template <typename Space, auto kTotals, auto kResults, typename Arguments>
+/// Launches rows that are walked over.
+template <typename Space, auto kKernel, typename Arguments>
 cudaError_t LaunchStream(const Arguments& arguments, std::int64_t rows, cudaStream_t stream) {
   constexpr std::int64_t kMostBlocks = 2147483647;
   const RowTuning& tuning = arguments.tuning;
   LaunchShape shape;
   shape.threads = static_cast<unsigned>(tuning.threads);
   shape.shared_bytes = Space::BytesOfBlock(shape.threads);
-  const auto blocks_of = [&](StreamPass pass) {
-    const std::int64_t together = PartsTogether(tuning.parts, pass);
-    const std::int64_t of_row = (tuning.parts.count + together - 1) / together;
-    return std::min(rows, kMostBlocks / of_row) * of_row;
-  };
-  shape.blocks = blocks_of(StreamPass::kTotals);
   if (tuning.parts.count == 1) {
-    return LaunchKernel(kTotals, shape, stream, arguments, StreamPass::kBoth);
+    shape.blocks = std::min(rows, kMostBlocks);
+    return LaunchKernel(kKernel, shape, stream, arguments, StreamedRows{0, rows, 0});
   }
-  const cudaError_t error = LaunchKernel(kTotals, shape, stream, arguments, StreamPass::kTotals);
-  shape.blocks = blocks_of(StreamPass::kResults);
-  return error == cudaSuccess ? LaunchKernel(kResults, shape, stream, arguments, StreamPass::kResults) : error;
+  const std::int64_t blocks_of_row = 2 * std::int64_t{RangesOfRow(tuning.parts)};  // for totals, and for results
+  const std::int64_t most = std::min(StreamedRows::kMostInParts, kMostBlocks / blocks_of_row);
+  cudaError_t error = cudaSuccess;
+  for (std::int64_t first = 0; first < rows && error == cudaSuccess; first += most) {
+    const StreamedRows some = StreamedRows::InParts(tuning.parts, first, std::min(most, rows - first));
+    shape.blocks = some.count * blocks_of_row;
+    error = LaunchKernel(kKernel, shape, stream, arguments, some);
+  }
+  return error;
 }
 
 /// Launches rows that threads of `Shape` hold. Halves of vectors that fill no tile, or that blocks hold, are rows that
@@ -272,9 +274,9 @@ cudaError_t LaunchHeld(RowAccess access, const Arguments& arguments, std::int64_
 }
 
 /// Launches rows of type T, with results of type `y_type`, by the tuning that fits them. `Kernels` names an operator's
-/// two, kHeld<Shape, access> for rows that registers hold, with results of type T, and kStreamed<Out, plain, pass> for
-/// all others, and says how many rows they read for each result, and whether there are some for the usual launch
-/// (kUsual). `access`: see AccessOf. Sets arguments.tuning.
+/// two, kHeld<Shape, access> for rows that registers hold, with results of type T, and kStreamed<Out, plain> for all
+/// others (`plain`: of type T, and in parts), and says how many rows they read for each result, and whether there are
+/// some for the usual launch (kUsual). `access`: see AccessOf. Sets arguments.tuning.
 template <typename T, typename Kernels, typename Arguments>
 cudaError_t LaunchRowsOf(RowWork work, DataType y_type, RowAccess access, std::int64_t rows, Arguments arguments,
                          cudaStream_t stream) {
@@ -289,14 +291,13 @@ cudaError_t LaunchRowsOf(RowWork work, DataType y_type, RowAccess access, std::i
   }
   arguments.tuning = StreamRows(row_bytes, rows);
   if (plain && y_type == kDataTypeOf<T> && arguments.tuning.parts.count > 1) {
-    return LaunchStream<StreamSpace<T, true, Kernels::kInputs>,
-                        Kernels::template kStreamed<T, true, StreamPass::kTotals>,
-                        Kernels::template kStreamed<T, true, StreamPass::kResults>>(arguments, rows, stream);
+    return LaunchStream<StreamSpace<T, true, Kernels::kInputs>, Kernels::template kStreamed<T, true>>(arguments, rows,
+                                                                                                      stream);
   }
   return WithFloatType(y_type, [&](auto tag) {
     using Out = typename decltype(tag)::Type;
-    constexpr auto kKernel = Kernels::template kStreamed<Out, false, StreamPass::kAny>;
-    return LaunchStream<StreamSpace<T, false, Kernels::kInputs>, kKernel, kKernel>(arguments, rows, stream);
+    return LaunchStream<StreamSpace<T, false, Kernels::kInputs>, Kernels::template kStreamed<Out, false>>(arguments,
+                                                                                                          rows, stream);
   });
 }
 

@@ -1,9 +1,8 @@
 // Rows that no group holds: a block walks over a row, or over a part of a long one, a stretch at a time, first for the
 // row's totals, and then for its results.
 //
-// A long row's parts are the work of two launches, so that even a single row keeps the whole device busy. In the first
-// each part leaves its total in the request's workspace; in the second each merges the totals of all, all in the same
-// order, and goes on to its results. Parts follow from the row's bytes alone (PartsOfStreamedRow), and so do the bits.
+// A long row's parts are the work of several blocks (row_parts.cuh), so that even a single row keeps the whole device
+// busy.
 //
 // In-place calls (y where x lies) are right here too: what the lanes of a stretch use of what they read is only what
 // they write themselves, afterwards.
@@ -14,30 +13,15 @@
 
 #include <cstdint>
 
+#include "kernels/primitives/cache_priority.cuh"
 #include "kernels/primitives/row_group.cuh"
 #include "kernels/primitives/row_parameter.cuh"
 #include "kernels/primitives/row_space.cuh"
 #include "kernels/primitives/row_tuning.h"
 #include "kernels/primitives/row_vectors.cuh"
-#include "kernels/primitives/segment_table.cuh"
 #include "kernels/primitives/vector_io.cuh"
 
 namespace kernelwire {
-
-/// What a launch does with the parts of its rows.
-enum class StreamPass : std::uint8_t {
-  kBoth,     // rows are one part: totals, and results
-  kTotals,   // totals go to the workspace
-  kResults,  // totals come from there
-  kAny,      // as the launch says: of a kernel that serves all passes
-};
-
-/// What a kernel does that is made for `kOnly`, in a launch for `asked`. Kernels that long plain rows take are made for
-/// one pass: what the other would want of registers is theirs.
-template <StreamPass kOnly>
-__device__ __forceinline__ constexpr StreamPass PassOf(StreamPass asked) {
-  return kOnly == StreamPass::kAny ? asked : kOnly;
-}
 
 /// For __launch_bounds__.
 template <bool kPlain>
@@ -73,31 +57,6 @@ __device__ __forceinline__ RowPart RowPartAt(const StreamedParts& parts, std::in
   return {index, first, min(width, first + count * elements), width};
 }
 
-/// How many neighbours of the parts of a row a block has at a time in a pass. Results wait for memory in each part.
-__device__ __host__ __forceinline__ int PartsTogether(const StreamedParts& parts, StreamPass pass) {
-  return pass == StreamPass::kTotals ? parts.together : 1;
-}
-
-/// Calls body(row, range) for the parts of `rows` rows of T that are this block's, as many neighbours at a time as it
-/// has. Results begin where totals ended, with what may still be in a cache.
-template <typename T, typename Body>
-__device__ __forceinline__ void ForEachRange(StreamPass pass, const StreamedParts& parts, std::int64_t rows,
-                                             std::int64_t width, const Body& body) {
-  const int together = PartsTogether(parts, pass);
-  const int of_row = (parts.count + together - 1) / together;
-  const std::int64_t count = rows * of_row;
-  for (std::int64_t i = blockIdx.x; i < count; i += gridDim.x) {
-    const std::int64_t at = pass == StreamPass::kResults ? count - 1 - i : i;
-    if (pass == StreamPass::kBoth) {
-      body(at, RowPart{0, 0, width, width});
-    } else {  // parts are so long that 32 bits count them all; a division of 64 would cost as much as a stretch
-      const auto row = static_cast<unsigned>(at) / static_cast<unsigned>(of_row);
-      const int range = static_cast<int>(static_cast<unsigned>(at) - row * of_row);
-      body(row, RowPartAt<T>(parts, width, range * together, together));
-    }
-  }
-}
-
 /// Calls body(part) for the parts of a range.
 template <typename T, typename Body>
 __device__ __forceinline__ void ForEachPart(const StreamedParts& parts, const RowPart& range, const Body& body) {
@@ -107,10 +66,16 @@ __device__ __forceinline__ void ForEachPart(const StreamedParts& parts, const Ro
   }
 }
 
+/// The elements of a stretch.
+template <typename T>
+__device__ __forceinline__ std::int64_t LengthOfStretch(const BlockGroup& group) {
+  return std::int64_t{group.size()} * StreamVectors<T, true>::kHeld;
+}
+
 /// Calls body(first, count) for the stretches of a part in order: `count` elements from element `first` of the row on.
 template <typename T, typename Body>
 __device__ __forceinline__ void ForEachStretch(const BlockGroup& group, const RowPart& part, const Body& body) {
-  const std::int64_t stretch = std::int64_t{group.size()} * StreamVectors<T, true>::kHeld;
+  const std::int64_t stretch = LengthOfStretch<T>(group);
   for (std::int64_t first = part.first; first < part.end; first += stretch) {
     body(first, static_cast<int>(min(stretch, part.end - first)));
   }
@@ -120,7 +85,7 @@ __device__ __forceinline__ void ForEachStretch(const BlockGroup& group, const Ro
 template <typename T, typename Body>
 __device__ __forceinline__ void ForEachStretchBackwards(const BlockGroup& group, const RowPart& part,
                                                         const Body& body) {
-  const std::int64_t stretch = std::int64_t{group.size()} * StreamVectors<T, true>::kHeld;
+  const std::int64_t stretch = LengthOfStretch<T>(group);
   for (std::int64_t first = part.first + (part.end - part.first - 1) / stretch * stretch; first >= part.first;
        first -= stretch) {
     body(first, static_cast<int>(min(stretch, part.end - first)));
@@ -141,12 +106,97 @@ __device__ __forceinline__ StreamVectors<T, kPlain> LoadStretch(const BlockGroup
   return held;
 }
 
-/// Brings the last stretch of a part near before it is loaded, while threads agree on a total.
-template <typename T>
-__device__ __forceinline__ void FetchPart(const BlockGroup& group, const T* row, const RowPart& part) {
-  const std::int64_t at = part.end - 1 - group.rank() * static_cast<std::int64_t>(64 / sizeof(T));
-  if (at >= part.first) {
-    asm volatile("prefetch.global.L2 [%0];" ::"l"(row + at));
+/// A row that is walked over, a source of stretches. A source's Ask(group, part, first, count) reads a stretch, and Get
+/// gives what has been read; of plain rows other work may lie between.
+///
+/// `priority`: of the reads of a plain row.
+template <typename T, typename Fill, bool kPlainRows>
+struct StreamedRow {
+  using Element = T;
+  using Held = StreamVectors<T, kPlainRows>;
+  using Asked = Held;
+  static constexpr bool kPlain = kPlainRows;
+
+  RowSource<T> x;
+  Granule* place;
+  CachePriority priority;
+
+  __device__ __forceinline__ Asked Ask(const BlockGroup& group, const RowPart& part, std::int64_t first,
+                                       int count) const {
+    if constexpr (kPlain) {
+      Held held;
+      held.template BeginPlain<Fill>(group, RowSource<T>{x.data + first, count, true, true}, priority);
+      return held;
+    } else {
+      return LoadStretch<Fill, kPlain>(group, x, part.width, first, count, place);
+    }
+  }
+  __device__ __forceinline__ Held Get(const BlockGroup& /*group*/, const Asked& asked, std::int64_t /*first*/,
+                                      int /*count*/) const {
+    return asked;
+  }
+};
+
+/// A stretch of `source` that is not asked for ahead.
+template <typename Source>
+__device__ __forceinline__ typename Source::Held ReadStretch(const BlockGroup& group, const Source& source,
+                                                             const RowPart& part, std::int64_t first, int count) {
+  return source.Get(group, source.Ask(group, part, first, count), first, count);
+}
+
+/// The stretches of a range of a source, in order. The first of a plain row's is asked for in Begin; where a thread has
+/// the registers (`kDeep`), each other before the one before it is worked on.
+template <typename Source>
+class StretchesAhead {
+ public:
+  using Held = typename Source::Held;
+
+  /// Asks for the first stretch of `range`.
+  __device__ __forceinline__ void Begin(const BlockGroup& group, const Source& source, const RowPart& range) {
+    if constexpr (Source::kPlain) {
+      Ask(group, source, range, range.first);
+    }
+  }
+  /// The stretch of `count` elements from `first` on, which is the next of the range.
+  template <bool kDeep>
+  __device__ __forceinline__ Held Next(const BlockGroup& group, const Source& source, const RowPart& range,
+                                       std::int64_t first, int count) {
+    if constexpr (!Source::kPlain) {
+      return ReadStretch(group, source, range, first, count);
+    } else if constexpr (kDeep) {
+      const typename Source::Asked asked = asked_;
+      if (first + count < range.end) {
+        Ask(group, source, range, first + count);
+      }
+      return source.Get(group, asked, first, count);
+    } else {
+      return first == range.first ? source.Get(group, asked_, first, count)
+                                  : ReadStretch(group, source, range, first, count);
+    }
+  }
+
+ private:
+  __device__ __forceinline__ void Ask(const BlockGroup& group, const Source& source, const RowPart& range,
+                                      std::int64_t first) {
+    const std::int64_t stretch = LengthOfStretch<typename Source::Element>(group);
+    asked_ = source.Ask(group, range, first, static_cast<int>(min(stretch, range.end - first)));
+  }
+
+  typename Source::Asked asked_;
+};
+
+/// Writes result(v) as this thread's vector `v` of the `count` elements of a plain row from `to` on.
+template <typename T, typename Result>
+__device__ __forceinline__ void StorePlainStretch(const BlockGroup& group, T* to, int count, CachePriority priority,
+                                                  const Result& result) {
+  using Held = StreamVectors<T, true>;
+  T* const base = Held::Pinned(to + Held::IndexOf(group, 0));
+#pragma unroll
+  for (int v = 0; v < Held::kVectors; ++v) {
+    const Granule results = result(v);
+    if (Held::IndexOf(group, v) < count) {
+      StoreGranule(base + v * Held::template kStep<BlockGroup>, results, priority);
+    }
   }
 }
 
@@ -196,57 +246,6 @@ __device__ __forceinline__ void StoreStretch(const BlockGroup& group, const Held
     StoreConverted<Acc>(group, held, first, count, row, compute);
   }
 }
-
-/// The totals of a row's parts, in the workspace of its request.
-template <typename Total>
-class PartTotals {
- public:
-  static_assert(sizeof(Total) <= kStreamedTotalBytes);
-
-  /// Of row `row` of the launch.
-  __device__ __forceinline__ PartTotals(const SegmentTable& table, std::int64_t row, const StreamedParts& parts)
-      : parts_(parts.count), totals_(table.PickOf(row, [&](const Segment& segment) {
-          return static_cast<Total*>(segment.workspace) + (row - segment.first_row) * parts.count;
-        })) {}
-
-  /// In the pass for totals: that of a part, which all threads of its block have.
-  __device__ __forceinline__ void Leave(const RowPart& part, const Total& total) const {
-    if (threadIdx.x == 0) {
-      totals_[part.index] = total;
-    }
-  }
-
-  /// In the pass for results: the total of part `index`.
-  __device__ __forceinline__ Total At(int index) const { return ReadWritten(totals_ + index); }
-
-  /// In the pass for results: all parts' totals, combined. `combine` as for BlockGroup::Reduce.
-  template <typename Combine>
-  __device__ __forceinline__ Total Merge(BlockGroup& group, const Total& identity, const Combine& combine) const {
-    return Merge(
-        group, identity, [](const Total& of_part, int) { return of_part; }, combine);
-  }
-  /// The same, after change(total, index) of each.
-  template <typename Changed, typename Change, typename Combine>
-  __device__ __forceinline__ Changed Merge(BlockGroup& group, const Changed& identity, const Change& change,
-                                           const Combine& combine) const {
-    return group.Reduce(RowParts<Changed, 1>{{ShareOf(identity, change, combine)}}, identity, combine);
-  }
-
-  /// This thread's share of that.
-  template <typename Changed, typename Change, typename Combine>
-  __device__ __forceinline__ Changed ShareOf(const Changed& identity, const Change& change,
-                                             const Combine& combine) const {
-    Changed merged = identity;
-    for (int i = static_cast<int>(threadIdx.x); i < parts_; i += static_cast<int>(blockDim.x)) {
-      merged = combine(merged, change(At(i), i));
-    }
-    return merged;
-  }
-
- private:
-  int parts_;
-  Total* totals_;
-};
 
 }  // namespace kernelwire
 

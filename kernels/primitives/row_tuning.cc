@@ -79,6 +79,28 @@ bool ReadMuch(std::int64_t row_bytes, std::int64_t rows) {
   return row_bytes * std::min(rows, kMuchBytes) >= kMuchBytes;
 }
 
+/// How blocks share `rows` rows that are in parts. The shortest parts are two or four to a block, as soon as there are
+/// enough of them for all multiprocessors. Results lag by what keeps blocks from waiting for totals that are being
+/// made, but no more than what the second-level cache keeps: of its 60 MiB, with all that passes through it, 16.
+StreamedParts ShareParts(StreamedParts parts, std::int64_t rows) {
+  constexpr std::int64_t kManyParts = 1024;
+  constexpr std::int64_t kShortPart = 16 * kKiB;
+  constexpr std::int64_t kKeptBytes = 16 * kKiB * kKiB;
+  constexpr std::int64_t kLeastAhead = 128;
+  constexpr std::int64_t kMostAhead = 256;
+  if (parts.count == 1) {
+    return parts;
+  }
+  const std::int64_t count = std::min(rows, 8 * kManyParts) * parts.count;
+  if (parts.bytes <= kShortPart) {
+    parts.together = count >= 8 * kManyParts ? 4 : count >= kManyParts ? 2 : 1;
+  }
+  const std::int64_t of_row = (parts.count + parts.together - 1) / parts.together;
+  parts.ahead =
+      static_cast<int>(std::clamp(kKeptBytes / (parts.bytes * parts.together) - of_row, kLeastAhead, kMostAhead));
+  return parts;
+}
+
 /// A row that is longer than a stretch, where blocks cannot share one.
 RowTuning TuneRowsOfBlocks(std::int64_t row_bytes, bool plain) {
   if (plain) {
@@ -101,7 +123,8 @@ std::string RowTuning::ToString() const {
     case Method::kStream:
       break;
   }
-  return text + ", " + std::to_string(parts.count) + " blocks a row, read twice";
+  return text + ", " + std::to_string(parts.count) + " parts a row, " + std::to_string(parts.together) +
+         " a block, read twice" + (reads_much ? ", reads much" : "");
 }
 
 bool AreFewRows(std::int64_t row_bytes, std::int64_t rows) {
@@ -116,11 +139,7 @@ bool AreSomeRows(std::int64_t row_bytes, std::int64_t rows) {
 
 /// Short rows have a small block each: most threads of a large one would have nothing to do.
 RowTuning StreamRows(std::int64_t row_bytes, std::int64_t rows) {
-  constexpr std::int64_t kManyParts = 2048;  // for all multiprocessors, several times
-  StreamedParts parts = PartsOfStreamedRow(row_bytes);
-  while (parts.count > 1 && parts.together < 4 && rows * parts.count >= 2 * kManyParts * parts.together) {
-    parts.together *= 2;
-  }
+  const StreamedParts parts = ShareParts(PartsOfStreamedRow(row_bytes), rows);
   const std::int64_t warps = (parts.bytes + kBytesOfStretch - 1) / kBytesOfStretch;
   const int most = parts.count > 1 ? kThreadsOfPart : kMostThreadsOfRowBlock;
   RowTuning tuning;
@@ -128,6 +147,7 @@ RowTuning StreamRows(std::int64_t row_bytes, std::int64_t rows) {
   tuning.threads = static_cast<int>(std::clamp<std::int64_t>(warps * 32, 32, most));
   tuning.vectors = 4;
   tuning.parts = parts;
+  tuning.reads_much = parts.count > 1 && ReadMuch(row_bytes, rows);
   return tuning;
 }
 

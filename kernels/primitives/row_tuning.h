@@ -18,7 +18,9 @@ namespace kernelwire {
 struct StreamedParts {
   std::int64_t bytes = 0;  // of a part
   int count = 1;
-  int together = 1;  // neighbours that a block has at a time: this may follow from the number of rows
+  // These may follow from the number of rows:
+  int together = 1;  // neighbours that a block has at a time
+  int ahead = 0;     // blocks for totals between the last of a row and the first for its results
 };
 
 struct RowTuning {
@@ -38,7 +40,7 @@ struct RowTuning {
   bool roomy = false;
   int rows_of_block = 1;
   int turns = 1;  // as often a block of lanes has rows_of_block rows, one after another
-  /// The launch reads so much that the second-level cache had better keep that than its results (LoadLastingGranuleIf).
+  /// The launch reads so much that the second-level cache had better keep that than its results (CachePriority).
   bool reads_much = false;
   StreamedParts parts = {};
 

@@ -15,6 +15,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "kernels/primitives/cache_priority.cuh"
 #include "kernels/primitives/granule.cuh"
 #include "kernels/primitives/minus_infinity.h"
 #include "kernels/primitives/stretch_space.cuh"
@@ -75,8 +76,8 @@ struct FillMinusInfinity {
 ///
 /// `kPlainRows`: every row of the launch begins on a 16-byte boundary and is a whole number of vectors, which the host
 /// knows (row_access.h). It spares registers, and changes no element's place. Other rows lie in shared memory between
-/// Begin and Finish, and the vectors may still be those of another row. `kLasting`: plain rows are read by
-/// LoadLastingGranuleIf.
+/// Begin and Finish, and the vectors may still be those of another row. `kLasting`: plain rows are read
+/// with CachePriority::kLong.
 template <typename T, int kVectorsOfThread, bool kPlainRows, bool kLasting = false>
 struct RowVectors {
   using Element = T;
@@ -124,20 +125,25 @@ struct RowVectors {
   /// Asks for a row, or a stretch of one. Finish must follow before any is used; in between, memory is on its way.
   template <typename Fill, typename Group>
   __device__ __forceinline__ void Begin(const Group& group, const RowSource<T>& row, Granule* place) {
-    if constexpr (kPlain) {
-      const T* const base = Pinned(row.data + IndexOf(group, 0));
-      const int left = row.count - IndexOf(group, 0);
-#pragma unroll
-      for (int v = 0; v < kVectors; ++v) {
-        vectors[v] = FilledGranule(Fill::template Value<T>());
-        if (kLasting) {
-          LoadLastingGranuleIf(left > v * kStep<Group>, base + v * kStep<Group>, vectors[v]);
-        } else {
-          LoadGranuleIf(left > v * kStep<Group>, base + v * kStep<Group>, vectors[v]);
-        }
-      }
+    if constexpr (kPlain && kLasting) {
+      BeginPlain<Fill>(group, row, CachePriority::kLong);
+    } else if constexpr (kPlain) {
+      BeginPlain<Fill>(group, row);
     } else {
       BeginShared(group, row, place);
+    }
+  }
+
+  /// The same of a plain row; `priority`: none, or a CachePriority.
+  template <typename Fill, typename Group, typename... Priority>
+  __device__ __forceinline__ void BeginPlain(const Group& group, const RowSource<T>& row, Priority... priority) {
+    static_assert(kPlain);
+    const T* const base = Pinned(row.data + IndexOf(group, 0));
+    const int left = row.count - IndexOf(group, 0);
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v) {
+      vectors[v] = FilledGranule(Fill::template Value<T>());
+      LoadGranuleIf(left > v * kStep<Group>, base + v * kStep<Group>, vectors[v], priority...);
     }
   }
 

@@ -7,6 +7,7 @@ namespace kernelwire {
 int LaunchAddRmsNormCuda(const Launch& launch, CUstream_st* stream) {
   const auto params = launch.plan->Params<AddRmsNormParams>();
   const AddRmsNormArguments arguments{TableOf(launch),
+                                      launch.tickets,
                                       launch.total_rows,
                                       params.width,
                                       NormEpsilon::Of(params.epsilon),

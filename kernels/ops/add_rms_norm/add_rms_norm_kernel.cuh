@@ -92,6 +92,15 @@ __device__ __forceinline__ Granule SumOf(const Granule& a, const Granule& b) {
   }
 }
 
+/// `x` becomes the rounded sum.
+template <typename Held>
+__device__ __forceinline__ void AddTo(Held& x, const Held& b) {
+#pragma unroll
+  for (int v = 0; v < Held::kVectors; ++v) {
+    x.vectors[v] = SumOf<typename Held::Element>(x.vectors[v], b.vectors[v]);
+  }
+}
+
 /// The reads of a row; in the end `x` is the rounded sum.
 template <typename Held>
 struct AddRmsNormLoads {
@@ -110,10 +119,7 @@ struct AddRmsNormLoads {
   __device__ __forceinline__ void Finish(const Group& group, const Row& row) {
     x.template Finish<FillZero>(group, row.a, place_of_a);
     b.template Finish<FillZero>(group, row.b, place_of_b);
-#pragma unroll
-    for (int v = 0; v < Held::kVectors; ++v) {
-      x.vectors[v] = SumOf<typename Held::Element>(x.vectors[v], b.vectors[v]);
-    }
+    AddTo(x, b);
   }
 };
 
@@ -172,64 +178,82 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess), kFew ? 1 : Shape
 template <typename T, bool kPlainRows>
 struct StreamedSums {
   using Element = T;
+  using Held = StreamVectors<T, kPlainRows>;
   static constexpr bool kPlain = kPlainRows;
+  static constexpr bool kDeep = false;
+
+  struct Asked {
+    Held x;  // the sums, where they are written, else a
+    Held b;
+  };
+
   RowSource<T> a;
   RowSource<T> b;
   T* residual;
   StreamSpace<T, kPlain, 2> space;
+  CachePriority priority;
   bool written;
 
-  __device__ __forceinline__ StreamVectors<T, kPlain> First(const BlockGroup& group, const RowPart& part,
-                                                            std::int64_t first, int count) const {
-    const auto held = Again(group, part, first, count);
-    if (residual != nullptr && !written) {
-      StreamVectors<T, kPlain>::Store(group, residual + first, count, space.Out(),
-                                      [&](int v, int) { return held.vectors[v]; });
-    }
-    return held;
-  }
   __device__ __forceinline__ void Passed(bool passed) { written = passed && residual != nullptr; }
-  __device__ __forceinline__ void Fetch(const BlockGroup& group, const RowPart& part) const {
-    FetchPart(group, written ? residual : a.data, part);
+
+  __device__ __forceinline__ Asked Ask(const BlockGroup& group, const RowPart& part, std::int64_t first,
+                                       int count) const {
+    const RowSource<T> x = written ? RowSource<T>{residual, a.count, a.has_before, a.has_after} : a;
+    Asked asked{};
+    asked.x = InputAt(x, 0).Ask(group, part, first, count);
     if (!written) {
-      FetchPart(group, b.data, part);
+      asked.b = InputAt(b, 1).Ask(group, part, first, count);
     }
+    return asked;
   }
-  __device__ __forceinline__ StreamVectors<T, kPlain> Again(const BlockGroup& group, const RowPart& part,
-                                                            std::int64_t first, int count) const {
-    const auto load = [&](const RowSource<T>& row, int input) {
-      return LoadStretch<FillZero, kPlain>(group, row, part.width, first, count, space.In(input));
-    };
+  __device__ __forceinline__ Held Get(const BlockGroup& group, const Asked& asked, std::int64_t first,
+                                      int count) const {
     if (written) {
-      return load(RowSource<T>{residual, a.count, a.has_before, a.has_after}, 0);
+      return asked.x;
     }
-    auto held = load(a, 0);
-    const auto other = load(b, 1);
-#pragma unroll
-    for (int v = 0; v < StreamVectors<T, kPlain>::kVectors; ++v) {
-      held.vectors[v] = SumOf<T>(held.vectors[v], other.vectors[v]);
+    Held sums = asked.x;
+    AddTo(sums, asked.b);
+    if (residual != nullptr) {
+      Held::Store(group, residual + first, count, space.Out(), [&](int v, int) { return sums.vectors[v]; });
     }
-    return held;
+    return sums;
+  }
+
+ private:
+  __device__ __forceinline__ StreamedRow<T, FillZero, kPlain> InputAt(const RowSource<T>& row, int input) const {
+    return {row, space.In(input), priority};
   }
 };
 
 /// Rows of any width, and results of any type: a and b, or the sums, are read twice.
-template <typename T, typename Out, bool kPlain, StreamPass kOnly>
+template <typename T, typename Out, bool kPlain>
 __global__ void __launch_bounds__(kMostThreadsOfStream<kPlain>, kStreamsAtATime<kPlain>)
-    AddRmsNormStreamKernel(const __grid_constant__ AddRmsNormArguments arguments, StreamPass asked) {
+    AddRmsNormStreamKernel(const __grid_constant__ AddRmsNormArguments arguments, const StreamedRows rows) {
   AwaitEarlierWork(arguments);
-  const StreamPass pass = PassOf<kOnly>(asked);
   using Acc = AccumulatorOf<T, Out>;
-  const StreamedParts& parts = arguments.tuning.parts;
+  const RowTuning& tuning = arguments.tuning;
   BlockGroup group(1);
   const StreamSpace<T, kPlain, 2> space;
-  ForEachRange<T>(pass, parts, arguments.total_rows, arguments.width, [&](std::int64_t index, const RowPart& range) {
-    const auto row = AddRmsNormRowAt<T, Out>(arguments, index);
-    StreamedSums<T, kPlain> source{row.a, row.b, row.residual, space,
-                                   pass == StreamPass::kResults && row.residual != nullptr};
-    StreamRmsNorm<Acc>(group, source, row, range, pass, parts, PartTotals<double>(arguments.table, index, parts),
-                       arguments.epsilon, space.Out());
-  });
+  ForEachRange<T, kPlain>(
+      tuning.parts, rows, arguments.width, [&](std::int64_t index, const RowPart& range, StreamPass pass) {
+        const auto row = AddRmsNormRowAt<T, Out>(arguments, index);
+        const PartTotals<double> totals(arguments.table, arguments.tickets, tuning.parts, rows, index);
+        if constexpr (kPlain) {
+          if (pass == StreamPass::kResults && row.residual != nullptr) {
+            const RowSource<T> sums{row.residual, row.a.count, true, true};
+            const StreamedX<T, true> source{{sums, nullptr, PriorityOfResults(tuning)}, true};
+            ScalePlainRange<Acc>(group, source, row, range, totals, arguments.epsilon, PriorityOfResults(tuning));
+            return;
+          }
+        }
+        StreamedSums<T, kPlain> source{row.a,
+                                       row.b,
+                                       row.residual,
+                                       space,
+                                       PriorityOfResults(tuning),  // a and b are read once
+                                       pass == StreamPass::kResults && row.residual != nullptr};
+        StreamRmsNorm<Acc>(group, source, row, range, pass, tuning, totals, arguments.epsilon, space.Out());
+      });
 }
 
 template <typename T, bool kFew>
@@ -239,8 +263,8 @@ struct AddRmsNormKernels {
   template <typename Shape, RowAccess kAccess>
   static constexpr auto kHeld =
       &AddRmsNormResidentKernel<T, Shape, kAccess, kFew && InVectors(kAccess) && Shape::kVectors <= 4>;
-  template <typename Out, bool kPlain, StreamPass kOnly>
-  static constexpr auto kStreamed = &AddRmsNormStreamKernel<T, Out, kPlain, kOnly>;
+  template <typename Out, bool kPlain>
+  static constexpr auto kStreamed = &AddRmsNormStreamKernel<T, Out, kPlain>;
 };
 
 /// Launches rows of type T with results of any type.

@@ -7,6 +7,7 @@ namespace kernelwire {
 int LaunchLayerNormCuda(const Launch& launch, CUstream_st* stream) {
   const auto params = launch.plan->Params<LayerNormParams>();
   const LayerNormArguments arguments{TableOf(launch),
+                                     launch.tickets,
                                      launch.total_rows,
                                      params.width,
                                      NormEpsilon::Of(params.epsilon),

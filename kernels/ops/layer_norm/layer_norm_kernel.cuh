@@ -168,8 +168,8 @@ struct LayerNormKernels {
   static constexpr auto kHeld =
       &LayerNormResidentKernel<T, Shape, kAccess,
                                kFew && InVectors(kAccess) && Shape::kVectors <= 4 && !Shape::kReadsMuch>;
-  template <typename Out, bool kPlain, StreamPass kOnly>
-  static constexpr auto kStreamed = &LayerNormStreamKernel<T, Out, kPlain, kOnly>;
+  template <typename Out, bool kPlain>
+  static constexpr auto kStreamed = &LayerNormStreamKernel<T, Out, kPlain>;
 };
 
 /// Launches rows of type T with results of any type.

@@ -137,7 +137,7 @@ struct RowBeginning {
     } else {
       const std::int64_t index =
           min(static_cast<std::int64_t>(threadIdx.x % (kLanesOfBeginning<T> * kLength)), width - 1);
-      element = index < 0 ? T(0.0F) : __ldg(row + index);
+      element = index < 0 ? T(0.0F) : row[index];
     }
   }
   /// Called by whole warps.

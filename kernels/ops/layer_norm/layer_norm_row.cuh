@@ -16,6 +16,7 @@ namespace kernelwire {
 
 struct LayerNormArguments {
   SegmentTable table;
+  std::uint32_t* tickets;  // Launch::tickets
   std::int64_t total_rows;
   std::int64_t width;
   NormEpsilon epsilon;

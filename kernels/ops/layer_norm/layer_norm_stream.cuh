@@ -8,25 +8,29 @@
 #include "kernels/device/launch.cuh"
 #include "kernels/ops/layer_norm/layer_norm_moments.cuh"
 #include "kernels/ops/layer_norm/layer_norm_row.cuh"
+#include "kernels/primitives/cache_priority.cuh"
 #include "kernels/primitives/inverse_root.cuh"
 #include "kernels/primitives/row_parameter.cuh"
+#include "kernels/primitives/row_parts.cuh"
 #include "kernels/primitives/row_stream.cuh"
 
 namespace kernelwire {
 
-/// The moments of a part of a row, a stretch at a time; a thread adds its stretches in f64.
-template <bool kPlain, typename Acc, typename T>
-__device__ Moments<Acc> StreamMoments(BlockGroup& group, const RowSource<T>& x, const RowPart& part, Granule* place) {
+/// The moments of a part of a row, a stretch at a time; a thread adds its stretches in f64. read(first, count) gives a
+/// stretch, read_again the same where the first mean was not near enough.
+template <typename Acc, typename T, typename Read, typename ReadAgain>
+__device__ __forceinline__ Moments<Acc> StreamMoments(BlockGroup& group, const T* x, const RowPart& part,
+                                                      const Read& read, const ReadAgain& read_again) {
   const std::int64_t width = part.end - part.first;
   const auto mean = [&](Acc sum) { return sum / static_cast<Acc>(width); };
   RowBeginning<T, false> beginning;
-  beginning.Load(x.data + part.first, width);
+  beginning.Load(x + part.first, width);
   Acc first_mean = beginning.template Mean<Acc>();
 #pragma unroll 1
   for (bool again = false;; again = true) {
     Deviations<double> own{0.0, 0.0};
     ForEachStretch<T>(group, part, [&](std::int64_t first, int count) {
-      const auto held = LoadStretch<FillZero, kPlain>(group, x, part.width, first, count, place);
+      const auto held = again ? read_again(first, count) : read(first, count);
       const Deviations<Acc> of_stretch = DeviationsOf(group, held, count, first_mean).of_stretch[0];
       own = {own.sum + static_cast<double>(of_stretch.sum), own.squares + static_cast<double>(of_stretch.squares)};
     });
@@ -40,27 +44,32 @@ __device__ Moments<Acc> StreamMoments(BlockGroup& group, const RowSource<T>& x, 
 }
 
 /// The same in f64, out of line: for rare rows.
-template <bool kPlain, typename T>
-__device__ __noinline__ MeanAndVariance StreamMomentsInF64(BlockGroup group, const RowSource<T> x, const RowPart part,
-                                                           Granule* place) {
+template <typename Source>
+__device__ __noinline__ MeanAndVariance StreamMomentsInF64(BlockGroup group, const Source source, const RowPart part) {
   const BlockGroup before = group;
-  const auto moments = StreamMoments<kPlain, double>(group, x, part, place);
+  const auto read = [&](std::int64_t first, int count) { return ReadStretch(group, source, part, first, count); };
+  const auto moments = StreamMoments<double>(group, source.x.data, part, read, read);
   ReturnTo(before, group);
   return MeanAndVariance::Of(moments);
 }
 
 /// The same, in f64 where they leave f32.
-template <bool kPlain, typename Acc, typename T>
-__device__ MeanAndVariance StreamMeanAndVariance(BlockGroup& group, const RowSource<T>& x, const RowPart& part,
-                                                 const NormEpsilon& epsilon, Granule* place) {
-  const auto moments = StreamMoments<kPlain, Acc>(group, x, part, place);
-  return moments.LeaveF32(epsilon) ? StreamMomentsInF64<kPlain>(group, x, part, place) : MeanAndVariance::Of(moments);
+template <typename Acc, typename Source>
+__device__ __forceinline__ MeanAndVariance StreamMeanAndVariance(BlockGroup& group, const Source& source,
+                                                                 StretchesAhead<Source>& ahead, const RowPart& range,
+                                                                 const RowPart& part, const NormEpsilon& epsilon) {
+  const auto moments = StreamMoments<Acc>(
+      group, source.x.data, part,
+      [&](std::int64_t first, int count) { return ahead.template Next<true>(group, source, range, first, count); },
+      [&](std::int64_t first, int count) { return ReadStretch(group, source, part, first, count); });
+  return moments.LeaveF32(epsilon) ? StreamMomentsInF64(group, source, part) : MeanAndVariance::Of(moments);
 }
 
 /// Mean and variance of a row from those of its parts: their deviations from the first part's mean add up.
 template <typename T>
 __device__ MeanAndVariance MergeMoments(BlockGroup& group, const PartTotals<MeanAndVariance>& totals,
                                         const StreamedParts& parts, std::int64_t width) {
+  totals.Await();
   const double first_mean = totals.At(0).mean;
   const auto deviations = [&](const MeanAndVariance& of_part, int index) {
     const RowPart part = RowPartAt<T>(parts, width, index, 1);
@@ -72,28 +81,29 @@ __device__ MeanAndVariance MergeMoments(BlockGroup& group, const PartTotals<Mean
     return Deviations<double>{a.sum + b.sum, a.squares + b.squares};
   };
   const auto total = totals.Merge(group, Deviations<double>{0.0, 0.0}, deviations, add);
+  totals.Depart();
   const double inverse = ReciprocalOfCount(width);
   const double off = RoundedProduct(total.sum, inverse);
   const double variance = RoundedProduct(fma(-total.sum, off, total.squares), inverse);
   return {first_mean + off, variance < 0.0 ? 0.0 : variance};
 }
 
-/// y of a part of a plain row, with parameters of its type.
-template <typename T, typename Acc>
-__device__ __forceinline__ void StoreNormalisedPlainPart(const BlockGroup& group, const LayerNormRow<T, T>& row,
-                                                         const RowPart& part, const Moments<Acc>& moments,
-                                                         Acc inv_std_dev) {
-  using Held = StreamVectors<T, true>;
-  ForEachStretchBackwards<T>(group, part, [&](std::int64_t first, int count) {
+/// y of a range of a plain row, with parameters of its type; its first stretch has been asked for.
+template <typename Acc, typename Source, typename T>
+__device__ __forceinline__ void StoreNormalisedPlainRange(const BlockGroup& group, const Source& source,
+                                                          StretchesAhead<Source>& ahead, const LayerNormRow<T, T>& row,
+                                                          const RowPart& range, const Moments<Acc>& moments,
+                                                          Acc inv_std_dev, CachePriority priority) {
+  ForEachStretch<T>(group, range, [&](std::int64_t first, int count) {
     StretchParameter<T, Acc> weight(row.weight_word, static_cast<const T*>(row.weight) + first, Acc{1});
     StretchParameter<T, Acc> bias(row.bias_word, static_cast<const T*>(row.bias) + first, Acc{0});
     weight.Prefetch(group, count);
     bias.Prefetch(group, count);
-    const Held held = LoadStretch<FillZero, true>(group, row.x, part.width, first, count, nullptr);
-    Held::Store(group, row.y + first, count, nullptr, [&](int v, int) {
-      Acc values[Held::kLength];
-      Acc weights[Held::kLength];
-      Acc biases[Held::kLength];
+    const auto held = ahead.template Next<false>(group, source, range, first, count);
+    StorePlainStretch(group, row.y + first, count, priority, [&](int v) {
+      Acc values[kElementsOfGranule<T>];
+      Acc weights[kElementsOfGranule<T>];
+      Acc biases[kElementsOfGranule<T>];
       Unpack<T>(held.vectors[v], values);
       weight.FetchedValues(v, weights);
       bias.FetchedValues(v, biases);
@@ -103,83 +113,105 @@ __device__ __forceinline__ void StoreNormalisedPlainPart(const BlockGroup& group
   });
 }
 
-/// Statistics and y of a part of a row, a stretch at a time; the first part writes the statistics.
-template <bool kPlain, typename Acc, typename T, typename Out>
-__device__ __forceinline__ void StoreNormalisedPart(const BlockGroup& group, const LayerNormRow<T, Out>& row,
-                                                    const RowPart& part, const Moments<Acc>& moments,
-                                                    const NormEpsilon& epsilon,
-                                                    const StreamSpace<T, kPlain, 1>& space) {
-  const Acc inv_std_dev = moments.InvStdDev(epsilon);
-  if (part.index == 0) {
-    StoreStatistics(group, row, moments, inv_std_dev);
-  }
-  if (row.y == nullptr) {
-    return;
-  }
-  if constexpr (kPlain && std::is_same_v<Acc, AccumulatorOf<T>>) {
-    if (StretchParameter<T, Acc>(row.weight_word, row.weight, Acc{1}).IsOfSameType() &&
-        StretchParameter<T, Acc>(row.bias_word, row.bias, Acc{0}).IsOfSameType()) {
-      StoreNormalisedPlainPart(group, row, part, moments, inv_std_dev);
-      return;
-    }
-  }
-  const StreamedParameter<T, Acc, kPlain> weight(row.weight_word, row.weight, Acc{1});
-  const StreamedParameter<T, Acc, kPlain> bias(row.bias_word, row.bias, Acc{0});
+/// y of a range of a row, a stretch at a time. `out`: see StoreStretch.
+template <typename Acc, typename Source, typename T, typename Out>
+__device__ __forceinline__ void StoreNormalisedRange(const BlockGroup& group, const Source& source,
+                                                     const LayerNormRow<T, Out>& row, const RowPart& range,
+                                                     const Moments<Acc>& moments, Acc inv_std_dev, Granule* out) {
+  const StreamedParameter<T, Acc, Source::kPlain> weight(row.weight_word, row.weight, Acc{1});
+  const StreamedParameter<T, Acc, Source::kPlain> bias(row.bias_word, row.bias, Acc{0});
   const auto compute = [&](std::int64_t at, Acc(&values)[kElementsOfGranule<T>]) {
     Acc weights[kElementsOfGranule<T>];
     Acc biases[kElementsOfGranule<T>];
-    weight.Values(at, part.width, weights);
-    bias.Values(at, part.width, biases);
+    weight.Values(at, range.width, weights);
+    bias.Values(at, range.width, biases);
     Normalise(moments, inv_std_dev, weights, biases, values);
   };
-  ForEachStretchBackwards<T>(group, part, [&](std::int64_t first, int count) {
-    const auto held = LoadStretch<FillZero, kPlain>(group, row.x, part.width, first, count, space.In(0));
-    StoreStretch<Acc>(group, held, first, count, row.y, space.Out(), compute);
+  ForEachStretchBackwards<T>(group, range, [&](std::int64_t first, int count) {
+    StoreStretch<Acc>(group, ReadStretch(group, source, range, first, count), first, count, row.y, out, compute);
   });
 }
 
+/// Statistics and y of a range of a row; the row's first writes the statistics. store(moments, inv_std_dev) writes y.
+template <typename Acc, typename Row, typename Store>
+__device__ __forceinline__ void FinishNormalised(const BlockGroup& group, const Row& row, const RowPart& range,
+                                                 const Moments<Acc>& moments, const NormEpsilon& epsilon,
+                                                 const Store& store) {
+  const Acc inv_std_dev = moments.InvStdDev(epsilon);
+  if (range.index == 0) {
+    StoreStatistics(group, row, moments, inv_std_dev);
+  }
+  if (row.y != nullptr) {
+    store(moments, inv_std_dev);
+  }
+}
+
 /// The same in f64, out of line.
-template <bool kPlain, typename T, typename Out>
-__device__ __noinline__ void StoreNormalisedPartInF64(const BlockGroup group, const LayerNormRow<T, Out> row,
-                                                      const RowPart part, const MeanAndVariance moments,
-                                                      const NormEpsilon epsilon,
-                                                      const StreamSpace<T, kPlain, 1> space) {
-  StoreNormalisedPart(group, row, part, Moments<double>(moments), epsilon, space);
+template <typename Source, typename Row>
+__device__ __noinline__ void FinishNormalisedInF64(const BlockGroup group, const Source source, const Row row,
+                                                   const RowPart range, const MeanAndVariance of_row,
+                                                   const NormEpsilon epsilon, Granule* out) {
+  FinishNormalised(group, row, range, Moments<double>(of_row), epsilon,
+                   [&](const Moments<double>& moments, double inv_std_dev) {
+                     StoreNormalisedRange(group, source, row, range, moments, inv_std_dev, out);
+                   });
+}
+
+/// Statistics and y of a range of a row whose moments are known.
+template <typename Acc, typename Source, typename T, typename Out>
+__device__ __forceinline__ void NormaliseRange(const BlockGroup& group, const Source& source,
+                                               StretchesAhead<Source>& ahead, const LayerNormRow<T, Out>& row,
+                                               const RowPart& range, const MeanAndVariance& of_row,
+                                               const NormEpsilon& epsilon, CachePriority priority, Granule* out) {
+  const Moments<Acc> in_acc(of_row);
+  if (in_acc.LeaveF32(epsilon)) {
+    FinishNormalisedInF64(group, source, row, range, of_row, epsilon, out);
+    return;
+  }
+  FinishNormalised(group, row, range, in_acc, epsilon, [&](const Moments<Acc>& moments, Acc inv_std_dev) {
+    if constexpr (Source::kPlain) {
+      if (StretchParameter<T, Acc>(row.weight_word, row.weight, Acc{1}).IsOfSameType() &&
+          StretchParameter<T, Acc>(row.bias_word, row.bias, Acc{0}).IsOfSameType()) {
+        StoreNormalisedPlainRange(group, source, ahead, row, range, moments, inv_std_dev, priority);
+        return;
+      }
+    }
+    StoreNormalisedRange(group, source, row, range, moments, inv_std_dev, out);
+  });
 }
 
 /// Rows of any width, and results of any type: x is read twice or, where the first elements of a part tell little of
 /// it, three times. A row of no elements has statistics, which are NaN.
-template <typename T, typename Out, bool kPlain, StreamPass kOnly>
+template <typename T, typename Out, bool kPlain>
 __global__ void __launch_bounds__(kMostThreadsOfStream<kPlain>, kStreamsAtATime<kPlain>)
-    LayerNormStreamKernel(const __grid_constant__ LayerNormArguments arguments, StreamPass asked) {
+    LayerNormStreamKernel(const __grid_constant__ LayerNormArguments arguments, const StreamedRows rows) {
   AwaitEarlierWork(arguments);
-  const StreamPass pass = PassOf<kOnly>(asked);
   using Acc = AccumulatorOf<T, Out>;
-  const StreamedParts& parts = arguments.tuning.parts;
+  using Source = StreamedRow<T, FillZero, kPlain>;
+  const RowTuning& tuning = arguments.tuning;
   BlockGroup group(1);
   const StreamSpace<T, kPlain, 1> space;
-  ForEachRange<T>(pass, parts, arguments.total_rows, arguments.width, [&](std::int64_t index, const RowPart& range) {
-    const auto row = LayerNormRowAt<T, Out>(arguments, index);
-    const auto moments_of = [&](const RowPart& part) {
-      return StreamMeanAndVariance<kPlain, Acc>(group, row.x, part, arguments.epsilon, space.In(0));
-    };
-    const PartTotals<MeanAndVariance> totals(arguments.table, index, parts);
-    if (pass == StreamPass::kTotals) {
-      ForEachPart<T>(parts, range, [&](const RowPart& part) { totals.Leave(part, moments_of(part)); });
-      return;
-    }
-    if (pass == StreamPass::kResults) {
-      FetchPart(group, row.x.data, range);
-    }
-    const auto of_row =
-        pass == StreamPass::kResults ? MergeMoments<T>(group, totals, parts, range.width) : moments_of(range);
-    const Moments<Acc> moments(of_row);
-    if (moments.LeaveF32(arguments.epsilon)) {
-      StoreNormalisedPartInF64<kPlain>(group, row, range, of_row, arguments.epsilon, space);
-    } else {
-      StoreNormalisedPart(group, row, range, moments, arguments.epsilon, space);
-    }
-  });
+  ForEachRange<T, kPlain>(
+      tuning.parts, rows, arguments.width, [&](std::int64_t index, const RowPart& range, StreamPass pass) {
+        const auto row = LayerNormRowAt<T, Out>(arguments, index);
+        const Source source{row.x, space.In(0), PriorityOfReads(tuning, pass)};
+        StretchesAhead<Source> ahead;
+        ahead.Begin(group, source, range);
+        const auto moments_of = [&](const RowPart& part) {
+          return StreamMeanAndVariance<Acc>(group, source, ahead, range, part, arguments.epsilon);
+        };
+        const PartTotals<MeanAndVariance> totals(arguments.table, arguments.tickets, tuning.parts, rows, index);
+        if (pass == StreamPass::kTotals) {
+          ForEachPart<T>(tuning.parts, range, [&](const RowPart& part) { totals.Put(part, moments_of(part)); });
+          totals.Arrive();
+          return;
+        }
+        const auto of_row = kPlain || pass == StreamPass::kResults
+                                ? MergeMoments<T>(group, totals, tuning.parts, range.width)
+                                : moments_of(range);
+        NormaliseRange<Acc>(group, source, ahead, row, range, of_row, arguments.epsilon, PriorityOfResults(tuning),
+                            space.Out());
+      });
 }
 
 }  // namespace kernelwire

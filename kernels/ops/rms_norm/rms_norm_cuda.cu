@@ -7,6 +7,7 @@ namespace kernelwire {
 int LaunchRmsNormCuda(const Launch& launch, CUstream_st* stream) {
   const auto params = launch.plan->Params<RmsNormParams>();
   const RmsNormArguments arguments{TableOf(launch),
+                                   launch.tickets,
                                    launch.total_rows,
                                    params.width,
                                    NormEpsilon::Of(params.epsilon),

@@ -9,6 +9,8 @@
 #include "kernels/core/launch.h"
 #include "kernels/ops/rms_norm/rms_norm.h"
 #include "kernels/ops/rms_norm/rms_norm_row.cuh"
+#include "kernels/ops/rms_norm/rms_norm_squares.cuh"
+#include "kernels/ops/rms_norm/rms_norm_stream.cuh"
 #include "kernels/primitives/inverse_root.cuh"
 #include "kernels/primitives/norm_params.h"
 #include "kernels/primitives/row_launch.cuh"
@@ -18,30 +20,6 @@
 #include "kernels/primitives/row_vectors.cuh"
 
 namespace kernelwire {
-
-/// This thread's part of the sum of squares: for each stretch, in four chains.
-template <typename Acc, typename Held>
-__device__ __forceinline__ RowParts<Acc, Held::kStretches> SumOfSquares(const Held& held) {
-  RowParts<Acc, Held::kStretches> parts;
-#pragma unroll
-  for (int s = 0; s < Held::kStretches; ++s) {
-    Acc sums[4] = {};
-    ForEachElement<Acc>(held, s, [&](int i, Acc value) { sums[i % 4] = fma(value, value, sums[i % 4]); });
-    parts.of_stretch[s] = (sums[0] + sums[1]) + (sums[2] + sums[3]);
-  }
-  return parts;
-}
-
-/// What multiplies a row, or says that its squares have left f32 and the row must be computed in f64.
-template <typename Acc>
-struct RmsFactor {
-  Acc factor;
-  bool leaves_f32;
-
-  __device__ __forceinline__ RmsFactor(Acc mean_square, const NormEpsilon& epsilon)
-      : factor(InverseRoot(mean_square + epsilon.As<Acc>())),
-        leaves_f32(std::is_same_v<Acc, float> && MeanSquareLeavesF32(mean_square, epsilon.As<Acc>())) {}
-};
 
 /// y = (x * factor) * weight of a held row. `kFetched`: weights were asked for before the row's reduction. Registers
 /// hold no more than 4 vectors of them beside the row.
@@ -177,175 +155,14 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess), Shape::ResidentB
       });
 }
 
-/// This thread's part of the sum of squares of a part of a row, in f64. Out of line: it serves rare rows.
-template <typename Source>
-__device__ __noinline__ double SquaresInF64(const BlockGroup group, const Source source, const RowPart part) {
-  double partial = 0.0;
-  ForEachStretch<typename Source::Element>(group, part, [&](std::int64_t first, int count) {
-    partial += SumOfSquares<double>(source.Again(group, part, first, count)).of_stretch[0];
-  });
-  return partial;
-}
-
-/// The sum of squares of a part of a row, a stretch at a time; a thread adds its stretches in f64. `source` has
-/// `First(group, part, first, count)`, the stretch as it is read first, `Again(...)`, `Passed`, which says which of
-/// them is next, and `Fetch`. Squares that leave f32 are summed again in f64.
-template <typename Acc, typename Source>
-__device__ double SumOfSquaresOf(BlockGroup& group, Source& source, const RowPart& part, const NormEpsilon& epsilon) {
-  using T = typename Source::Element;
-  double partial = 0.0;
-  source.Passed(false);
-  ForEachStretch<T>(group, part, [&](std::int64_t first, int count) {
-    partial += static_cast<double>(SumOfSquares<Acc>(source.First(group, part, first, count)).of_stretch[0]);
-  });
-  source.Passed(true);
-  const Acc sum = RowSum(group, RowParts<Acc, 1>{{static_cast<Acc>(partial)}});
-  if (!std::is_same_v<Acc, float> ||
-      !MeanSquareLeavesF32(sum / static_cast<Acc>(part.end - part.first), epsilon.As<Acc>())) {
-    return static_cast<double>(sum);
-  }
-  return RowSum(group, RowParts<double, 1>{{SquaresInF64(group, source, part)}});
-}
-
-/// y of a part of a plain row, with a weight of its type.
-template <typename Acc, typename Source, typename T>
-__device__ __forceinline__ void StoreScaledPlainPart(const BlockGroup& group, const Source& source, const RowPart& part,
-                                                     Acc factor, T* y, const void* weight_data,
-                                                     std::int64_t weight_word) {
-  using Held = StreamVectors<T, true>;
-  ForEachStretchBackwards<T>(group, part, [&](std::int64_t first, int count) {
-    StretchParameter<T, Acc> weight(weight_word, static_cast<const T*>(weight_data) + first, Acc{1});
-    weight.Prefetch(group, count);
-    const Held held = source.Again(group, part, first, count);
-    Held::Store(group, y + first, count, nullptr, [&](int v, int) {
-      Acc weights[Held::kLength];
-      Acc values[Held::kLength];
-      weight.FetchedValues(v, weights);
-      Unpack<T>(held.vectors[v], values);
-#pragma unroll
-      for (int j = 0; j < Held::kLength; ++j) {
-        values[j] = values[j] * factor * weights[j];
-      }
-      return Pack<T>(values);
-    });
-  });
-}
-
-/// y of a part of a row, a stretch at a time.
-template <typename Acc, typename Source, typename Out>
-__device__ __forceinline__ void StoreScaledPart(const BlockGroup& group, const Source& source, const RowPart& part,
-                                                Acc factor, Out* y, const void* weight_data, std::int64_t weight_word,
-                                                Granule* out) {
-  using T = typename Source::Element;
-  constexpr int kLength = kElementsOfGranule<T>;
-  if constexpr (Source::kPlain && std::is_same_v<Acc, AccumulatorOf<T>>) {
-    if (StretchParameter<T, Acc>(weight_word, weight_data, Acc{1}).IsOfSameType()) {
-      StoreScaledPlainPart(group, source, part, factor, y, weight_data, weight_word);
-      return;
-    }
-  }
-  const StreamedParameter<T, Acc, Source::kPlain> weight(weight_word, weight_data, Acc{1});
-  const auto compute = [&](std::int64_t at, Acc(&values)[kLength]) {
-    Acc weights[kLength];
-    weight.Values(at, part.width, weights);
-#pragma unroll
-    for (int j = 0; j < kLength; ++j) {
-      values[j] = values[j] * factor * weights[j];
-    }
-  };
-  ForEachStretchBackwards<T>(group, part, [&](std::int64_t first, int count) {
-    StoreStretch<Acc>(group, source.Again(group, part, first, count), first, count, y, out, compute);
-  });
-}
-
-/// The same in f64, out of line.
-template <typename Source, typename Out>
-__device__ __noinline__ void StoreScaledPartInF64(const BlockGroup group, const Source source, const RowPart part,
-                                                  double mean_square, double epsilon, Out* y, const void* weight_data,
-                                                  std::int64_t weight_word, Granule* out) {
-  StoreScaledPart(group, source, part, InverseRoot(mean_square + epsilon), y, weight_data, weight_word, out);
-}
-
-/// What is to be done with a range of parts of a row in this pass. `row` has y and a weight.
-template <typename Acc, typename Source, typename Row>
-__device__ __forceinline__ void StreamRmsNorm(BlockGroup& group, Source& source, const Row& row, const RowPart& range,
-                                              StreamPass pass, const StreamedParts& parts,
-                                              const PartTotals<double>& totals, const NormEpsilon& epsilon,
-                                              Granule* out) {
-  if (pass == StreamPass::kTotals) {
-    ForEachPart<typename Source::Element>(parts, range, [&](const RowPart& part) {
-      totals.Leave(part, SumOfSquaresOf<Acc>(group, source, part, epsilon));
-    });
-    return;
-  }
-  double sum = 0.0;
-  if (pass == StreamPass::kResults) {
-    source.Fetch(group, range);
-    sum = totals.Merge(group, 0.0, [](double a, double b) { return a + b; });
-  } else {
-    sum = SumOfSquaresOf<Acc>(group, source, range, epsilon);
-  }
-  if (row.y == nullptr) {
-    return;
-  }
-  const double mean_square = RoundedProduct(sum, ReciprocalOfCount(range.width));
-  const auto in_acc = static_cast<Acc>(mean_square);
-  if (std::is_same_v<Acc, float> && MeanSquareLeavesF32(in_acc, epsilon.As<Acc>())) {
-    StoreScaledPartInF64(group, source, range, mean_square, epsilon.f64, row.y, row.weight, row.weight_word, out);
-  } else {
-    StoreScaledPart(group, source, range, InverseRoot(in_acc + epsilon.As<Acc>()), row.y, row.weight, row.weight_word,
-                    out);
-  }
-}
-
-/// x as StreamRmsNorm reads it.
-template <typename T, bool kPlainRows>
-struct StreamedRow {
-  using Element = T;
-  static constexpr bool kPlain = kPlainRows;
-  RowSource<T> x;
-  Granule* place;
-
-  __device__ __forceinline__ StreamVectors<T, kPlain> First(const BlockGroup& group, const RowPart& part,
-                                                            std::int64_t first, int count) const {
-    return LoadStretch<FillZero, kPlain>(group, x, part.width, first, count, place);
-  }
-  __device__ __forceinline__ void Passed(bool /*passed*/) {}
-  __device__ __forceinline__ void Fetch(const BlockGroup& group, const RowPart& part) const {
-    FetchPart(group, x.data, part);
-  }
-  __device__ __forceinline__ StreamVectors<T, kPlain> Again(const BlockGroup& group, const RowPart& part,
-                                                            std::int64_t first, int count) const {
-    return First(group, part, first, count);
-  }
-};
-
-/// Rows of any width, and results of any type: x is read twice.
-template <typename T, typename Out, bool kPlain, StreamPass kOnly>
-__global__ void __launch_bounds__(kMostThreadsOfStream<kPlain>, kStreamsAtATime<kPlain>)
-    RmsNormStreamKernel(const __grid_constant__ RmsNormArguments arguments, StreamPass asked) {
-  AwaitEarlierWork(arguments);
-  const StreamPass pass = PassOf<kOnly>(asked);
-  using Acc = AccumulatorOf<T, Out>;
-  const StreamedParts& parts = arguments.tuning.parts;
-  BlockGroup group(1);
-  const StreamSpace<T, kPlain, 1> space;
-  ForEachRange<T>(pass, parts, arguments.total_rows, arguments.width, [&](std::int64_t index, const RowPart& range) {
-    const auto row = RmsNormRowAt<T, Out>(arguments, index);
-    StreamedRow<T, kPlain> source{row.x, space.In(0)};
-    StreamRmsNorm<Acc>(group, source, row, range, pass, parts, PartTotals<double>(arguments.table, index, parts),
-                       arguments.epsilon, space.Out());
-  });
-}
-
 template <typename T>
 struct RmsNormKernels {
   static constexpr int kInputs = 1;
   static constexpr bool kUsual = sizeof(T) <= 4;
   template <typename Shape, RowAccess kAccess>
   static constexpr auto kHeld = &RmsNormResidentKernel<T, Shape, kAccess>;
-  template <typename Out, bool kPlain, StreamPass kOnly>
-  static constexpr auto kStreamed = &RmsNormStreamKernel<T, Out, kPlain, kOnly>;
+  template <typename Out, bool kPlain>
+  static constexpr auto kStreamed = &RmsNormStreamKernel<T, Out, kPlain>;
 };
 
 /// Launches rows of type T with results of any type.

@@ -15,6 +15,7 @@ namespace kernelwire {
 
 struct RmsNormArguments {
   SegmentTable table;
+  std::uint32_t* tickets;  // Launch::tickets
   std::int64_t total_rows;
   std::int64_t width;
   NormEpsilon epsilon;

@@ -17,7 +17,8 @@ namespace kernelwire {
 
 struct SoftmaxArguments {
   SegmentTable table;
-  std::int64_t pieces;  // see SoftmaxParams
+  std::uint32_t* tickets;  // Launch::tickets
+  std::int64_t pieces;     // see SoftmaxParams
   std::int64_t width;
   std::int64_t inner;
   SoftmaxAlgorithm algorithm;

@@ -1,0 +1,43 @@
+// The squares of a row of rms_norm, and what multiplies the row.
+#ifndef KERNELWIRE_KERNELS_OPS_RMS_NORM_RMS_NORM_SQUARES_CUH_
+#define KERNELWIRE_KERNELS_OPS_RMS_NORM_RMS_NORM_SQUARES_CUH_
+
+#include <cuda_runtime.h>
+
+#include <type_traits>
+
+#include "kernels/primitives/inverse_root.cuh"
+#include "kernels/primitives/norm_params.h"
+#include "kernels/primitives/row_group.cuh"
+#include "kernels/primitives/row_mean.cuh"
+#include "kernels/primitives/row_vectors.cuh"
+
+namespace kernelwire {
+
+/// This thread's part of the sum of squares: for each stretch, in four chains.
+template <typename Acc, typename Held>
+__device__ __forceinline__ RowParts<Acc, Held::kStretches> SumOfSquares(const Held& held) {
+  RowParts<Acc, Held::kStretches> parts;
+#pragma unroll
+  for (int s = 0; s < Held::kStretches; ++s) {
+    Acc sums[4] = {};
+    ForEachElement<Acc>(held, s, [&](int i, Acc value) { sums[i % 4] = fma(value, value, sums[i % 4]); });
+    parts.of_stretch[s] = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+  }
+  return parts;
+}
+
+/// What multiplies a row, or says that its squares have left f32 and the row must be computed in f64.
+template <typename Acc>
+struct RmsFactor {
+  Acc factor;
+  bool leaves_f32;
+
+  __device__ __forceinline__ RmsFactor(Acc mean_square, const NormEpsilon& epsilon)
+      : factor(InverseRoot(mean_square + epsilon.As<Acc>())),
+        leaves_f32(std::is_same_v<Acc, float> && MeanSquareLeavesF32(mean_square, epsilon.As<Acc>())) {}
+};
+
+}  // namespace kernelwire
+
+#endif  // KERNELWIRE_KERNELS_OPS_RMS_NORM_RMS_NORM_SQUARES_CUH_
