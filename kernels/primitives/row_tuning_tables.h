@@ -146,7 +146,7 @@ inline constexpr Holdings kOfManyRows[][2] = {
        {1024, 512, 8, kAhead}}},
      {{{8, 512, 4, kAtOnce},
        {32, 256, 8, kAtOnce},
-       {60, 512, 8, kAhead},
+       {64, 512, 8, kAhead},
        {96, 128, 8, kAtOnce},
        {1024, 512, 8, kAhead}}}},
 };
