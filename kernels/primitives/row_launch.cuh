@@ -151,6 +151,9 @@ struct RowLoads {
   }
 };
 
+/// How many threads a multiprocessor has at a time, where lanes have rows.
+inline constexpr int kUsualThreadsOfLanes = 896;
+
 /// A group of threads, what each of them holds, whether it looks ahead, and whether it is for launches that read much,
 /// as types.
 template <typename GroupType, int kVectorsOfThread, bool kAhead, bool kMuch = false>
@@ -169,9 +172,13 @@ struct RowShape {
            : !kAhead && (kVectors > 4 || BeginAnywhere(access)) ? 256
                                                                 : RowGrid<BlockGroup>::kBlockThreads;
   }
-  static constexpr int ResidentBlocks(RowAccess access) {
+  /// `threads_of_lanes`: of a multiprocessor, where lanes have rows that do not begin anywhere.
+  static constexpr int ResidentBlocks(RowAccess access, int threads_of_lanes = kUsualThreadsOfLanes) {
     const bool shifted = BeginAnywhere(access);
-    return !kOfBlocks ? (shifted ? 768 : 896) / BlockThreads(access) : kAhead ? 1 : kVectors == 4 && !shifted ? 2 : 3;
+    return !kOfBlocks                  ? (shifted ? 768 : threads_of_lanes) / BlockThreads(access)
+           : kAhead                    ? 1
+           : kVectors == 4 && !shifted ? 2
+                                       : 3;
   }
 };
 
