@@ -8,6 +8,7 @@
 
 #include "kernels/core/operator.h"
 #include "kernels/ops/layer_norm/layer_norm.h"
+#include "kernels/primitives/row_moments.h"
 #include "kernels/primitives/row_operator.h"
 #include "kernels/primitives/row_work.h"
 

@@ -7,11 +7,11 @@
 #include <type_traits>
 
 #include "kernels/core/launch.h"
-#include "kernels/ops/layer_norm/layer_norm_moments.cuh"
 #include "kernels/ops/layer_norm/layer_norm_row.cuh"
 #include "kernels/ops/layer_norm/layer_norm_stream.cuh"
 #include "kernels/primitives/row_launch.cuh"
 #include "kernels/primitives/row_mean.cuh"
+#include "kernels/primitives/row_moments.cuh"
 #include "kernels/primitives/row_parameter.cuh"
 
 namespace kernelwire {

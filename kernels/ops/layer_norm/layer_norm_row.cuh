@@ -6,7 +6,7 @@
 #include <type_traits>
 
 #include "kernels/ops/layer_norm/layer_norm.h"
-#include "kernels/ops/layer_norm/layer_norm_moments.cuh"
+#include "kernels/primitives/row_moments.cuh"
 #include "kernels/primitives/row_tuning.h"
 #include "kernels/primitives/row_usual.cuh"
 #include "kernels/primitives/row_vectors.cuh"

@@ -6,10 +6,10 @@
 #include <type_traits>
 
 #include "kernels/device/launch.cuh"
-#include "kernels/ops/layer_norm/layer_norm_moments.cuh"
 #include "kernels/ops/layer_norm/layer_norm_row.cuh"
 #include "kernels/primitives/cache_priority.cuh"
 #include "kernels/primitives/inverse_root.cuh"
+#include "kernels/primitives/row_moments.cuh"
 #include "kernels/primitives/row_parameter.cuh"
 #include "kernels/primitives/row_parts.cuh"
 #include "kernels/primitives/row_stream.cuh"
@@ -65,7 +65,7 @@ __device__ __forceinline__ MeanAndVariance StreamMeanAndVariance(BlockGroup& gro
   return moments.LeaveF32(epsilon) ? StreamMomentsInF64(group, source, part) : MeanAndVariance::Of(moments);
 }
 
-/// Mean and variance of a row from those of its parts: their deviations from the first part's mean add up.
+/// Mean and variance of a row from those of its parts, about the first part's mean.
 template <typename T>
 __device__ MeanAndVariance MergeMoments(BlockGroup& group, const PartTotals<MeanAndVariance>& totals,
                                         const StreamedParts& parts, std::int64_t width) {
@@ -73,19 +73,11 @@ __device__ MeanAndVariance MergeMoments(BlockGroup& group, const PartTotals<Mean
   const double first_mean = totals.At(0).mean;
   const auto deviations = [&](const MeanAndVariance& of_part, int index) {
     const RowPart part = RowPartAt<T>(parts, width, index, 1);
-    const auto count = static_cast<double>(part.end - part.first);
-    const double off = of_part.mean - first_mean;
-    return Deviations<double>{count * off, count * fma(off, off, of_part.variance)};
+    return of_part.From(first_mean, static_cast<double>(part.end - part.first));
   };
-  const auto add = [](const Deviations<double>& a, const Deviations<double>& b) {
-    return Deviations<double>{a.sum + b.sum, a.squares + b.squares};
-  };
-  const auto total = totals.Merge(group, Deviations<double>{0.0, 0.0}, deviations, add);
+  const auto total = totals.Merge(group, Deviations<double>{0.0, 0.0}, deviations, SumOfDeviations{});
   totals.Depart();
-  const double inverse = ReciprocalOfCount(width);
-  const double off = RoundedProduct(total.sum, inverse);
-  const double variance = RoundedProduct(fma(-total.sum, off, total.squares), inverse);
-  return {first_mean + off, variance < 0.0 ? 0.0 : variance};
+  return MeanAndVariance::Of(total, first_mean, width);
 }
 
 /// y of a range of a plain row, with parameters of its type; its first stretch has been asked for.

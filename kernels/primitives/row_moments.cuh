@@ -5,16 +5,16 @@
 // near enough for most rows, and takes no reduction; where it is not, so that squares would cancel, the mean that has
 // been found is the next first one, and it is right to its rounding (mean 1e4, deviation 1e-2). Source: T. F. Chan, G.
 // H. Golub, R. J. LeVeque, "Algorithms for computing the sample variance", 1983.
-#ifndef KERNELWIRE_KERNELS_OPS_LAYER_NORM_LAYER_NORM_MOMENTS_CUH_
-#define KERNELWIRE_KERNELS_OPS_LAYER_NORM_LAYER_NORM_MOMENTS_CUH_
+#ifndef KERNELWIRE_KERNELS_PRIMITIVES_ROW_MOMENTS_CUH_
+#define KERNELWIRE_KERNELS_PRIMITIVES_ROW_MOMENTS_CUH_
 
 #include <cstdint>
 #include <type_traits>
 
-#include "kernels/ops/layer_norm/layer_norm.h"
 #include "kernels/primitives/inverse_root.cuh"
 #include "kernels/primitives/norm_params.h"
 #include "kernels/primitives/row_group.cuh"
+#include "kernels/primitives/row_moments.h"
 #include "kernels/primitives/row_reduce.cuh"
 #include "kernels/primitives/row_vectors.cuh"
 
@@ -27,11 +27,16 @@ struct Deviations {
   Acc squares;
 };
 
+struct SumOfDeviations {
+  template <typename Acc>
+  __device__ __forceinline__ Deviations<Acc> operator()(const Deviations<Acc>& a, const Deviations<Acc>& b) const {
+    return {a.sum + b.sum, a.squares + b.squares};
+  }
+};
+
 template <typename Group, typename Acc, int kStretches>
 __device__ __forceinline__ Deviations<Acc> TotalOf(Group& group, const RowParts<Deviations<Acc>, kStretches>& parts) {
-  return group.Reduce(parts, Deviations<Acc>{0, 0}, [](const Deviations<Acc>& a, const Deviations<Acc>& b) {
-    return Deviations<Acc>{a.sum + b.sum, a.squares + b.squares};
-  });
+  return group.Reduce(parts, Deviations<Acc>{0, 0}, SumOfDeviations{});
 }
 
 struct MeanAndVariance;
@@ -75,11 +80,24 @@ struct Moments {
   }
 };
 
-/// The same in f64, of a row or a part of one.
+/// The same in f64, of a row or a part of one. Those of parts merge: Deviations from a first mean add up.
 struct MeanAndVariance {
   double mean;
   double variance;
 
+  /// Of `count` elements that have these, from `first_mean`.
+  __device__ __forceinline__ Deviations<double> From(double first_mean, double count) const {
+    const double off = mean - first_mean;
+    return {count * off, count * fma(off, off, variance)};
+  }
+  /// Of `width` elements with `total` deviations from `first_mean`.
+  static __device__ __forceinline__ MeanAndVariance Of(const Deviations<double>& total, double first_mean,
+                                                       std::int64_t width) {
+    const double inverse = ReciprocalOfCount(width);
+    const double off = RoundedProduct(total.sum, inverse);
+    const double variance = RoundedProduct(fma(-total.sum, off, total.squares), inverse);
+    return {first_mean + off, variance < 0.0 ? 0.0 : variance};
+  }
   template <typename Acc>
   static __device__ __forceinline__ MeanAndVariance Of(const Moments<Acc>& moments) {
     return {static_cast<double>(moments.first_mean) + static_cast<double>(moments.correction),
@@ -263,4 +281,4 @@ __device__ __noinline__ Moments<double> MomentsInF64(Group group, const Row row)
 
 }  // namespace kernelwire
 
-#endif  // KERNELWIRE_KERNELS_OPS_LAYER_NORM_LAYER_NORM_MOMENTS_CUH_
+#endif  // KERNELWIRE_KERNELS_PRIMITIVES_ROW_MOMENTS_CUH_
