@@ -76,7 +76,7 @@ const Holdings& ForPlainRows(RowWork work, std::int64_t row_bytes, std::int64_t 
 /// Whether an H200 is faster where what is read outlasts what is written; of less, it is as fast or slower.
 bool ReadMuch(std::int64_t row_bytes, std::int64_t rows) {
   constexpr std::int64_t kMuchBytes = 16 * kKiB * kKiB;
-  return row_bytes * std::min(rows, kMuchBytes) >= kMuchBytes;
+  return std::min(row_bytes, kMuchBytes) * std::min(rows, kMuchBytes) >= kMuchBytes;  // no overflow of any width
 }
 
 /// How blocks share `rows` rows that are in parts. The shortest parts are two or four to a block, as soon as there are
