@@ -3,7 +3,7 @@
 // bytes alone (PartsOfStreamedRow), and so do the bits.
 //
 // Blocks for a row's results come a little after those for its totals, while the second-level cache still has what
-// these have read: so rows come from memory once, however long they are. They wait for blocks of lower numbers only.
+// these have read: so rows come from memory once, as long as it holds them. They wait for blocks of lower numbers only.
 // Those begin before them (decoupled look-back, as in CUB's scans, stands on that, too), so they end, however few
 // blocks run at a time.
 #ifndef KERNELWIRE_KERNELS_PRIMITIVES_ROW_PARTS_CUH_
