@@ -17,6 +17,7 @@
 
 #include "kernels/primitives/reduce_load.cuh"
 #include "kernels/primitives/reduce_rows.cuh"
+#include "kernels/primitives/reduce_tuning.h"
 
 namespace kernelwire {
 
@@ -99,7 +100,7 @@ class ColumnWalk {
           column[u].inputs[i] = Packed<T, 1>::Filled(rows[u].inputs[i].Get(j));
         }
       }
-      reduction.AddTile(column, first, step, totals[j]);
+      reduction.AddTile(column, ElementNumbers{first, step, 1}, totals[j]);
     }
   }
 

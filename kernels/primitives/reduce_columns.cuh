@@ -10,6 +10,7 @@
 #include "kernels/primitives/reduce_column_walk.cuh"
 #include "kernels/primitives/reduce_parts.cuh"
 #include "kernels/primitives/reduce_rows.cuh"
+#include "kernels/primitives/reduce_tuning.h"
 
 namespace kernelwire {
 
@@ -22,47 +23,6 @@ inline constexpr int kMostLanes = ColumnSumOf<R>::kNarrow ? 32 : 16;
 /// fewer of them lie side by side.
 template <typename R, int kLength>
 inline constexpr int kColumnBlock = kLength == 1 ? 16 * kMostLanes<R> : 256;
-
-/// Divides numbers below 512 by one up to 512 without the 20 instructions that it takes in general: the factor exceeds
-/// 2^18 / divisor by less than one, which is too little to reach the next quotient.
-struct SmallDivisor {
-  int divisor;
-  int factor;
-
-  static SmallDivisor Of(int divisor) { return {divisor, ((1 << 18) + divisor - 1) / divisor}; }
-  __device__ __forceinline__ int Quotient(int number) const { return number * factor >> 18; }
-};
-
-/// How a block's threads lie over rows and columns. An item of work is a part of a tile of columns of one run;
-/// narrow runs leave room for several items in a block.
-struct ColumnGrid {
-  int lanes;             // threads that share the rows of a part; follows from the width
-  SmallDivisor across;   // threads side by side
-  SmallDivisor threads;  // of an item
-  int items_of_block;
-  std::int64_t tiles;  // of a run
-  std::int64_t items;  // of the launch
-};
-
-/// kLength: columns of a thread.
-template <typename R, int kLength>
-ColumnGrid LayColumns(const ReduceArguments& arguments) {
-  constexpr int kBlock = kColumnBlock<R, kLength>;
-  ColumnGrid grid{};
-  grid.lanes = 1;
-  while (grid.lanes < kMostLanes<R> && grid.lanes * kVectorsInFlight < arguments.layout.width) {
-    grid.lanes *= 2;
-  }
-  const std::int64_t run = arguments.layout.run;
-  const std::int64_t across = (run + kLength - 1) / kLength;
-  const int most = kBlock / grid.lanes;
-  grid.across = SmallDivisor::Of(across < most ? static_cast<int>(across) : most);
-  grid.threads = SmallDivisor::Of(grid.lanes * grid.across.divisor);
-  grid.items_of_block = kBlock / grid.threads.divisor;
-  grid.tiles = (across + grid.across.divisor - 1) / grid.across.divisor;
-  grid.items = arguments.results / run * grid.tiles * arguments.parts.count;
-  return grid;
-}
 
 /// Which part of which columns a thread works on, and which of its item's threads it is.
 template <bool kPlain>

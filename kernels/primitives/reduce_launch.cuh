@@ -11,10 +11,11 @@
 #include "kernels/core/launch.h"
 #include "kernels/device/launch.cuh"
 #include "kernels/primitives/reduce_columns.cuh"
+#include "kernels/primitives/reduce_long_rows.cuh"
 #include "kernels/primitives/reduce_merge.cuh"
-#include "kernels/primitives/reduce_parts.cuh"
-#include "kernels/primitives/reduce_rows.cuh"
+#include "kernels/primitives/reduce_short_rows.cuh"
 #include "kernels/primitives/reduce_store.cuh"
+#include "kernels/primitives/reduce_tuning.h"
 
 namespace kernelwire {
 
@@ -32,93 +33,133 @@ inline ReduceArguments ArgumentsOf(const Launch& launch) {
   arguments.y_type = params.y_type;
   arguments.y_bytes = static_cast<std::int64_t>(SizeOf(params.y_type));
   arguments.checked = params.checked;
+  arguments.shares = SharesOf(arguments.layout, params.x_type);
   arguments.tickets = launch.tickets;
   return arguments;
 }
 
-/// Whether every vector of every request starts at a multiple of its own size.
-inline bool VectorsAreAligned(const Launch& launch, const ReduceArguments& arguments, std::int64_t length, int inputs) {
-  bool aligned = arguments.layout.IsPlain() && arguments.layout.run % length == 0;
+/// Whether every input of every request starts at a multiple of `bytes`.
+inline bool InputsAreAligned(const Launch& launch, int inputs, std::int64_t bytes) {
+  bool aligned = true;
   for (int s = 0; s < launch.segment_count && aligned; ++s) {
     for (int i = 0; i < inputs; ++i) {
-      aligned = aligned && reinterpret_cast<std::uintptr_t>(launch.segments[s].inputs[i]) % 16 == 0;
+      aligned = aligned && reinterpret_cast<std::uintptr_t>(launch.segments[s].inputs[i]) % bytes == 0;
     }
   }
   return aligned;
 }
 
-/// How the parts of long rows are shared out on the current device, and among how many blocks a result.
-struct PartBlocks {
-  PartSharing sharing = PartSharing::kBlock;
-  int blocks = 1;
-};
+inline RowReads ReadsOf(const Launch& launch, const ReduceArguments& arguments, int inputs,
+                        std::int64_t element_bytes) {
+  switch (arguments.shares) {
+    case RowShares::kVectors:
+      return InputsAreAligned(launch, inputs, 16) ? RowReads::kVectors : RowReads::kAny;
+    case RowShares::kPieces:
+      return InputsAreAligned(launch, inputs, BytesOfPiece(element_bytes)) ? RowReads::kPieces : RowReads::kAny;
+    default:
+      return RowReads::kAny;
+  }
+}
 
-inline cudaError_t ShareParts(const ReduceArguments& arguments, PartBlocks* shared) {
-  constexpr std::int64_t kLargestPortableCluster = 8;
-  constexpr std::int64_t kBlocksThatFillAMultiprocessor = 2;
+inline cudaError_t AskReduceDevice(ReduceDevice* answer) {
   int device = 0;
-  int multiprocessors = 0;
-  int major = 0;
   cudaError_t error = cudaGetDevice(&device);
   if (error == cudaSuccess) {
-    error = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
+    error = cudaDeviceGetAttribute(&answer->multiprocessors, cudaDevAttrMultiProcessorCount, device);
   }
-  if (error == cudaSuccess) {
-    error = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
-  }
-  const std::int64_t parts = arguments.parts.count;
-  if (error == cudaSuccess && parts > 1 && arguments.results < kBlocksThatFillAMultiprocessor * multiprocessors) {
-    const bool cluster = major >= 9 && parts <= kLargestPortableCluster;
-    if (cluster || arguments.results <= kLaunchTickets) {
-      shared->sharing = cluster ? PartSharing::kCluster : PartSharing::kGrid;
-      shared->blocks = static_cast<int>(std::min<std::int64_t>(parts, 1 << 20));
-    }
-  }
+  answer->clusters = DeviceHasClusters();
   return error;
 }
 
-template <typename R, bool kPlain>
-cudaError_t LaunchRows(const ReduceArguments& arguments, const R& reduction, cudaStream_t stream) {
-  if (arguments.vectors <= kVectorsOfShortRow) {
-    const int threads = ThreadsOfShortRow(arguments.vectors);
-    const int block = BlockOfShortRows(arguments.results, threads);
-    const std::int64_t rows_of_block = block / threads;
-    const std::int64_t blocks = (arguments.results + rows_of_block - 1) / rows_of_block;
-    return LaunchKernel(&ReduceShortRowsKernel<R, kPlain>, ShapeOfGrid(blocks, block), stream, arguments, reduction,
-                        threads);
+template <typename R, RowReads kReads, int kVectors, int kRows>
+cudaError_t LaunchShortRows(const ReduceArguments& arguments, const R& reduction, const ReduceTuning& tuning,
+                            cudaStream_t stream) {
+  if constexpr (kRows > 1) {
+    if (tuning.rows_of_thread == 1) {
+      return LaunchShortRows<R, kReads, kVectors, 1>(arguments, reduction, tuning, stream);
+    }
   }
-  PartBlocks shared;
-  const cudaError_t error = ShareParts(arguments, &shared);
+  ShortRowGrid grid{};
+  grid.threads = tuning.threads;
+  while (1 << grid.log_threads < tuning.threads) {
+    ++grid.log_threads;
+  }
+  grid.side_by_side = tuning.block_threads / tuning.threads;
+  grid.rows_of_block = grid.side_by_side * kRows;
+  const std::int64_t blocks = (arguments.results + grid.rows_of_block - 1) / grid.rows_of_block;
+  return LaunchKernel(&ReduceShortRowsKernel<R, kReads, kVectors, kRows>, ShapeOfGrid(blocks, tuning.block_threads),
+                      stream, arguments, reduction, grid);
+}
+
+template <typename R, RowReads kReads>
+cudaError_t LaunchRowsByTuning(const ReduceArguments& arguments, const R& reduction, const ReduceTuning& tuning,
+                               cudaStream_t stream) {
+  LaunchShape shape = ShapeOfGrid(arguments.results * tuning.blocks, tuning.block_threads);
+  switch (tuning.method) {
+    case ReduceTuning::Method::kRowBlocks:
+      return LaunchKernel(&ReduceRowBlocksKernel<R, kReads>, shape, stream, arguments, reduction);
+    case ReduceTuning::Method::kLongRows:
+      if (tuning.sharing == PartSharing::kGrid) {
+        return LaunchKernel(&ReduceSharedRowsKernel<R, kReads>, shape, stream, arguments, reduction, tuning.blocks);
+      }
+      shape.cluster_blocks = static_cast<unsigned>(tuning.blocks);
+      return LaunchKernel(&ReduceLongRowsKernel<R, kReads>, shape, stream, arguments, reduction, tuning.blocks);
+    default:
+      break;
+  }
+  if constexpr (kReads != RowReads::kAny) {
+    switch (tuning.vectors) {
+      case 2:
+        return LaunchShortRows<R, kReads, 2, 4>(arguments, reduction, tuning, stream);
+      case 4:
+        return LaunchShortRows<R, kReads, 4, 2>(arguments, reduction, tuning, stream);
+      case 6:
+        return LaunchShortRows<R, kReads, 6, 1>(arguments, reduction, tuning, stream);
+      default:
+        break;
+    }
+  }
+  return LaunchShortRows<R, kReads, kVectorsInFlight, 1>(arguments, reduction, tuning, stream);
+}
+
+/// R::kVectors says whether rows that lie well have kernels of their own; else all take those for any.
+template <typename R>
+cudaError_t LaunchRows(const Launch& launch, const ReduceArguments& arguments, const R& reduction,
+                       cudaStream_t stream) {
+  ReduceDevice device;
+  const cudaError_t error = AskReduceDevice(&device);
   if (error != cudaSuccess) {
     return error;
   }
-  LaunchShape shape = ShapeOfGrid(arguments.results * shared.blocks, kLongRowBlock);
-  if (shared.sharing == PartSharing::kGrid) {
-    return LaunchKernel(&ReduceSharedRowsKernel<R, kPlain>, shape, stream, arguments, reduction, shared.blocks);
+  const RowReads reads = ReadsOf(launch, arguments, R::kInputs, sizeof(typename R::Element));
+  const bool own = R::kVectors && reads != RowReads::kAny;
+  const ReducedRows rows = {arguments.vectors, arguments.shares, kHasReference<R>};
+  const ReduceTuning tuning = TuneReducedRows(rows, arguments.parts, arguments.results, own, device);
+  if constexpr (R::kVectors) {
+    if (reads == RowReads::kVectors) {
+      return LaunchRowsByTuning<R, RowReads::kVectors>(arguments, reduction, tuning, stream);
+    }
+    if (reads == RowReads::kPieces) {
+      return LaunchRowsByTuning<R, RowReads::kPieces>(arguments, reduction, tuning, stream);
+    }
   }
-  shape.cluster_blocks = static_cast<unsigned>(shared.blocks);
-  return LaunchKernel(&ReduceLongRowsKernel<R, kPlain>, shape, stream, arguments, reduction, shared.sharing,
-                      shared.blocks);
+  return LaunchRowsByTuning<R, RowReads::kAny>(arguments, reduction, tuning, stream);
+}
+
+template <typename R, int kLength>
+ReduceTuning TuneColumnsOf(const ReduceArguments& arguments) {
+  return TuneColumns(arguments.layout, arguments.parts, arguments.results,
+                     {kLength, kMostLanes<R>, kColumnBlock<R, kLength>});
 }
 
 template <typename R, int kLength, bool kPlain>
 cudaError_t LaunchColumns(const ReduceArguments& arguments, const R& reduction, cudaStream_t stream) {
-  const ColumnGrid grid = LayColumns<R, kLength>(arguments);
+  const ReduceTuning tuning = TuneColumnsOf<R, kLength>(arguments);
+  const ColumnGrid& grid = tuning.columns;
   const std::int64_t blocks = (grid.items + grid.items_of_block - 1) / grid.items_of_block;
-  const cudaError_t error =
-      LaunchKernel(&ReduceColumnsKernel<R, kLength, kPlain>, ShapeOfGrid(blocks, kColumnBlock<R, kLength>), stream,
-                   arguments, reduction, grid);
+  const cudaError_t error = LaunchKernel(&ReduceColumnsKernel<R, kLength, kPlain>,
+                                         ShapeOfGrid(blocks, tuning.block_threads), stream, arguments, reduction, grid);
   return error == cudaSuccess && arguments.parts.count > 1 ? MergeParts(arguments, reduction, stream) : error;
-}
-
-template <typename R, int kLength, bool kPlain>
-cudaError_t LaunchLayout(const ReduceArguments& arguments, const R& reduction, cudaStream_t stream) {
-  if constexpr (R::kColumns) {
-    if (arguments.layout.columns) {
-      return LaunchColumns<R, kLength, kPlain>(arguments, reduction, stream);
-    }
-  }
-  return LaunchRows<R, kPlain>(arguments, reduction, stream);
 }
 
 /// Whether vectors would leave most multiprocessors without a column. Where a lane goes on reading, narrow reads cost
@@ -127,29 +168,32 @@ template <typename R, int kLength>
 bool AreFewColumns(const ReduceArguments& arguments) {
   constexpr std::int64_t kFewThreads = 65536;
   constexpr std::int64_t kFewThreadsThatGoOn = kHasReference<R> || sizeof(typename R::Element) == 1 ? 8192 : 0;
-  if (!arguments.layout.columns) {
-    return false;
-  }
-  const std::int64_t lanes = LayColumns<R, kLength>(arguments).lanes;
+  const std::int64_t lanes = TuneColumnsOf<R, kLength>(arguments).columns.lanes;
   const bool goes_on = arguments.layout.width > lanes * kVectorsInFlight;
   return arguments.results / kLength * arguments.parts.count * lanes < (goes_on ? kFewThreadsThatGoOn : kFewThreads);
 }
 
-/// Enqueues `reduction` over the launch. R::kVectors says whether whole vectors have kernels of their own; without them
-/// every shape takes the kernels that take any. R::kColumns: whether any plan of the operator has columns.
+/// Enqueues `reduction` over the launch. R::kVectors says whether vectors have kernels of their own; without them every
+/// shape takes the kernels that take any. R::kColumns: whether any plan of the operator has columns.
 template <typename R>
 cudaError_t LaunchReduction(const Launch& launch, const R& reduction, cudaStream_t stream) {
-  constexpr int kLength = kWidestVector<typename R::Element>;
   const ReduceArguments arguments = ArgumentsOf(launch);
   if (arguments.results == 0) {
     return cudaSuccess;
   }
-  if constexpr (R::kVectors) {
-    if (VectorsAreAligned(launch, arguments, kLength, R::kInputs) && !AreFewColumns<R, kLength>(arguments)) {
-      return LaunchLayout<R, kLength, true>(arguments, reduction, stream);
+  if constexpr (R::kColumns) {
+    if (arguments.layout.columns) {
+      constexpr int kLength = kWidestVector<typename R::Element>;
+      if constexpr (R::kVectors) {
+        const bool whole = arguments.layout.IsPlain() && arguments.layout.run % kLength == 0;
+        if (whole && InputsAreAligned(launch, R::kInputs, 16) && !AreFewColumns<R, kLength>(arguments)) {
+          return LaunchColumns<R, kLength, true>(arguments, reduction, stream);
+        }
+      }
+      return LaunchColumns<R, 1, false>(arguments, reduction, stream);
     }
   }
-  return LaunchLayout<R, 1, false>(arguments, reduction, stream);
+  return LaunchRows(launch, arguments, reduction, stream);
 }
 
 }  // namespace kernelwire

@@ -70,6 +70,7 @@ struct ReduceArguments {
   DataType y_type;
   std::int64_t y_bytes;  // of one result
   bool checked;
+  RowShares shares;        // rows
   std::uint32_t* tickets;  // Launch::tickets: number r is that of result r of the launch
 };
 
@@ -93,6 +94,19 @@ struct Operand {
   }
 };
 
+/// Which of a result's elements are in a tile: element j of operand u is number Of(u, j).
+struct ElementNumbers {
+  std::int64_t first;
+  std::int64_t step;        // from operand to operand
+  std::int64_t piece_step;  // from piece to piece of an operand; pieces are neighbours where it is a piece's length
+
+  template <typename T>
+  __device__ __forceinline__ std::int64_t Of(int u, int j) const {
+    constexpr int kInPiece = static_cast<int>(BytesOfPiece(sizeof(T)) / sizeof(T));
+    return first + u * step + j / kInPiece * piece_step + j % kInPiece;
+  }
+};
+
 /// A result of the launch: whose it is, and which of that request's.
 struct ResultPlace {
   const void* inputs[2];
@@ -107,6 +121,22 @@ struct ResultPlace {
     const std::int64_t of_piece = arguments.layout.results;
     const std::int64_t piece = of_piece == 1 ? number : number / of_piece;
     return OfPiece(arguments, piece, number - piece * of_piece);
+  }
+
+  /// Result `number` of a launch whose pieces have one each.
+  static __device__ __forceinline__ ResultPlace OfOnly(const ReduceArguments& arguments, std::int64_t number) {
+    return arguments.table.PickOf(number, [&](const Segment& segment) {
+      ResultPlace place;
+      place.inputs[0] = segment.inputs[0];
+      place.inputs[1] = segment.inputs[1];
+      place.y = segment.outputs[0];
+      place.workspace = segment.workspace;
+      place.piece = number - segment.first_row;
+      place.result = 0;
+      place.index = place.piece;
+      place.results = segment.rows;
+      return place;
+    });
   }
 
   /// Result `result` of a piece of the launch.
@@ -127,30 +157,40 @@ struct ResultPlace {
   }
 };
 
-/// 16 bytes from any address: two aligned loads, of which the neighbour's first is this one's second and comes from the
-/// cache, shifted into place. Requires: [from, from + 32) may be read once `from` is rounded down to 16 bytes.
-__device__ __forceinline__ uint4 Load16Shifted(const void* from) {
-  const auto address = reinterpret_cast<std::uintptr_t>(from);
-  const auto* aligned = reinterpret_cast<const uint4*>(address & ~std::uintptr_t{15});
-  const unsigned shift = static_cast<unsigned>(address & 15);
-  const uint4 low = aligned[0];
-  const uint4 high = aligned[1];
+/// The 16 bytes from byte `shift` on of two blocks of 16. kGrain: `shift` is a multiple of it.
+template <int kGrain>
+__device__ __forceinline__ uint4 ShiftBlocks(const uint4& low, const uint4& high, unsigned shift) {
   const bool two = (shift & 8) != 0;
   const unsigned a0 = two ? low.z : low.x;
   const unsigned a1 = two ? low.w : low.y;
   const unsigned a2 = two ? high.x : low.z;
   const unsigned a3 = two ? high.y : low.w;
+  if constexpr (kGrain >= 8) {
+    return {a0, a1, a2, a3};
+  }
   const unsigned a4 = two ? high.z : high.x;
-  const unsigned a5 = two ? high.w : high.y;
   const bool one = (shift & 4) != 0;
   const unsigned b0 = one ? a1 : a0;
   const unsigned b1 = one ? a2 : a1;
   const unsigned b2 = one ? a3 : a2;
   const unsigned b3 = one ? a4 : a3;
+  if constexpr (kGrain >= 4) {
+    return {b0, b1, b2, b3};
+  }
+  const unsigned a5 = two ? high.w : high.y;
   const unsigned b4 = one ? a5 : a4;
   const unsigned bits = (shift & 3) * 8;
   return {__funnelshift_r(b0, b1, bits), __funnelshift_r(b1, b2, bits), __funnelshift_r(b2, b3, bits),
           __funnelshift_r(b3, b4, bits)};
+}
+
+/// 16 bytes from any element's address: two aligned loads, of which the neighbour's first is this one's second and
+/// comes from the cache. Requires: [from, from + 32) may be read once `from` is rounded down to 16 bytes.
+template <typename T>
+__device__ __forceinline__ uint4 Load16Shifted(const T* from) {
+  const auto address = reinterpret_cast<std::uintptr_t>(from);
+  const auto* aligned = reinterpret_cast<const uint4*>(address & ~std::uintptr_t{15});
+  return ShiftBlocks<static_cast<int>(sizeof(T))>(aligned[0], aligned[1], static_cast<unsigned>(address & 15));
 }
 
 /// The first `count` elements at `from`, one by one, and `fill` beyond. Called, not inlined: it is the way of the last
@@ -179,51 +219,6 @@ __device__ __forceinline__ Packed<T, kWidestVector<T>> LoadAnywhere(const T* fro
   memcpy(packed.words, &bytes, sizeof(bytes));
   return packed;
 }
-
-/// The rows of one result. `kPlain`: one run a result, whole vectors, aligned to them.
-template <typename T, int kInputs, bool kPlain>
-class ResultRows {
- public:
-  static constexpr int kLength = kWidestVector<T>;
-  static constexpr bool kWhole = kPlain;  // vectors are never cut short
-
-  __device__ __forceinline__ ResultRows(const ReduceArguments& arguments, const ResultPlace& place) {
-    const std::int64_t offset =
-        place.piece * arguments.layout.piece + (kPlain ? 0 : arguments.layout.kept.Offset(place.result));
-#pragma unroll
-    for (int i = 0; i < kInputs; ++i) {
-      rows_[i] = static_cast<const T*>(place.inputs[i]) + offset;
-    }
-  }
-
-  /// Vector `index` of the result. Requires: 0 <= index < arguments.vectors.
-  __device__ __forceinline__ Operand<T, kLength, kInputs> Load(const ReduceArguments& arguments, std::int64_t index,
-                                                               T fill) const {
-    using Elements = Operand<T, kLength, kInputs>;
-    Elements operand;
-    operand.present = Elements::kAll;
-    if constexpr (kPlain) {
-#pragma unroll
-      for (int i = 0; i < kInputs; ++i) {
-        operand.inputs[i] = Packed<T, kLength>::Load(rows_[i] + index * kLength);
-      }
-    } else {
-      const std::int64_t run = arguments.layout.reduced.axes == 0 ? 0 : index / arguments.vectors_of_run;
-      const std::int64_t first = (index - run * arguments.vectors_of_run) * kLength;
-      const std::int64_t offset = arguments.layout.reduced.Offset(run) + first;
-      const std::int64_t count = arguments.layout.run - first;
-      operand.present = count >= kLength ? Elements::kAll : (1U << count) - 1U;
-#pragma unroll
-      for (int i = 0; i < kInputs; ++i) {
-        operand.inputs[i] = LoadAnywhere(rows_[i] + offset, count, fill);
-      }
-    }
-    return operand;
-  }
-
- private:
-  const T* rows_[kInputs];
-};
 
 }  // namespace kernelwire
 

@@ -20,7 +20,7 @@ struct Packed {
   static constexpr int kWords = (kBytes + 3) / 4;
   unsigned words[kWords];
 
-  /// Requires: `from` aligned to kBytes.
+  /// Requires: `from` in device memory, aligned to kBytes, and not written by this launch.
   static __device__ __forceinline__ Packed Load(const T* from) {
     using Unit = std::conditional_t<
         kBytes == 16, uint4,
@@ -28,7 +28,7 @@ struct Packed {
             kBytes == 8, uint2,
             std::conditional_t<kBytes == 4, unsigned, std::conditional_t<kBytes == 2, std::uint16_t, std::uint8_t>>>>;
     static_assert(sizeof(Unit) == kBytes);
-    const Unit unit = *reinterpret_cast<const Unit*>(from);
+    const Unit unit = __ldg(reinterpret_cast<const Unit*>(from));
     Packed packed{};
     memcpy(packed.words, &unit, sizeof(unit));
     return packed;

@@ -44,7 +44,8 @@ __device__ __forceinline__ typename R::Total CollectSlot(const R& reduction, con
 }
 
 /// Whether this block is the last of `blocks` that come here with the same ticket. If it is, it sees what the first
-/// threads of the others wrote before, and the ticket is zero again. Requires: all threads of the block call it.
+/// threads of the others wrote before, and others up to a barrier; and the ticket is zero again. Requires: all threads
+/// of the block call it.
 __device__ __forceinline__ bool ComesLast(std::uint32_t* ticket, int blocks) {
   const auto most = static_cast<unsigned>(blocks - 1);
   unsigned before = 0;

@@ -274,19 +274,5 @@ TEST_F(ReducePrimitivesTest, TotalsMeetInTermsOfTheReferenceThatTheyAgreeOn) {
   }
 }
 
-TEST(ShortRowsTest, BlocksHoldWholeRowsInWholeWarpsAndAreFullWhereThereAreManyRows) {
-  for (const std::int64_t vectors : {1, 4, 5, 64, 256, 500, 1024}) {
-    const int threads = ThreadsOfShortRow(vectors);
-    EXPECT_GE(std::int64_t{threads} * kVectorsInFlight, vectors) << "all of a row is in flight at once";
-    for (const std::int64_t results : {std::int64_t{1}, std::int64_t{100}, std::int64_t{1} << 40}) {
-      const int block = BlockOfShortRows(results, threads);
-      EXPECT_EQ(block % threads, 0) << vectors << " vectors, " << results << " results";
-      EXPECT_EQ(block % 32, 0) << vectors << " vectors, " << results << " results";
-      EXPECT_LE(block, kShortRowBlock) << vectors << " vectors, " << results << " results";
-    }
-    EXPECT_EQ(BlockOfShortRows(std::int64_t{1} << 40, threads), kShortRowBlock) << vectors << " vectors";
-  }
-}
-
 }  // namespace
 }  // namespace kernelwire

@@ -57,12 +57,12 @@ struct Place {
 
   /// Elements come in the order of their indices, and what fills a tile up comes last and is never larger.
   template <int kCount, int kLength>
-  __device__ __forceinline__ void AddTile(const Operand<T, kLength, 1> (&tile)[kCount], std::int64_t first,
-                                          std::int64_t step, Total& total) const {
-    Total found{LargestOfTile(turned, tile), first};
+  __device__ __forceinline__ void AddTile(const Operand<T, kLength, 1> (&tile)[kCount], const ElementNumbers& numbers,
+                                          Total& total) const {
+    Total found{LargestOfTile(turned, tile), numbers.first};
     if (total.LosesTo(found)) {
       const int place = PlaceIn(tile, found.value);
-      found.index += place / kLength * step + place % kLength;
+      found.index = numbers.Of<T>(place / kLength, place % kLength);
       total = found;
     }
   }

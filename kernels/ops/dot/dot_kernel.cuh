@@ -24,8 +24,8 @@ struct FloatDot {
   static __device__ __forceinline__ Total Combine(Total a, Total b) { return a + b; }
 
   template <int kCount, int kLength>
-  __device__ __forceinline__ void AddTile(const Operand<T, kLength, 2> (&tile)[kCount], std::int64_t /*first*/,
-                                          std::int64_t /*step*/, Total& total) const {
+  __device__ __forceinline__ void AddTile(const Operand<T, kLength, 2> (&tile)[kCount],
+                                          const ElementNumbers& /*numbers*/, Total& total) const {
     AccumulatorOf<T> sums[kLength] = {};
 #pragma unroll
     for (int u = 0; u < kCount; ++u) {
@@ -59,8 +59,8 @@ struct Int8Dot {
   static __device__ __forceinline__ Total Combine(Total a, Total b) { return a + b; }
 
   template <int kCount, int kLength>
-  __device__ __forceinline__ void AddTile(const Operand<Element, kLength, 2> (&tile)[kCount], std::int64_t /*first*/,
-                                          std::int64_t /*step*/, Total& total) const {
+  __device__ __forceinline__ void AddTile(const Operand<Element, kLength, 2> (&tile)[kCount],
+                                          const ElementNumbers& /*numbers*/, Total& total) const {
     int sum = 0;
 #pragma unroll
     for (int u = 0; u < kCount; ++u) {
@@ -92,8 +92,8 @@ struct NamedDot {
   __device__ __forceinline__ Total Combine(Total a, Total b) const { return RoundedTo(accumulator, a + b); }
 
   template <int kCount, int kLength>
-  __device__ __forceinline__ void AddTile(const Operand<T, kLength, 2> (&tile)[kCount], std::int64_t /*first*/,
-                                          std::int64_t /*step*/, Total& total) const {
+  __device__ __forceinline__ void AddTile(const Operand<T, kLength, 2> (&tile)[kCount],
+                                          const ElementNumbers& /*numbers*/, Total& total) const {
 #pragma unroll 1
     for (int u = 0; u < kCount; ++u) {
 #pragma unroll

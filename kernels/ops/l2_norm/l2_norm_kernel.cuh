@@ -30,8 +30,8 @@ struct SquareSum {
   __device__ __forceinline__ Total Combine(Total a, Total b) const { return RoundedTo(accumulator, a + b); }
 
   template <int kCount, int kLength>
-  __device__ __forceinline__ void AddTile(const Operand<T, kLength, 1> (&tile)[kCount], std::int64_t /*first*/,
-                                          std::int64_t /*step*/, Total& total) const {
+  __device__ __forceinline__ void AddTile(const Operand<T, kLength, 1> (&tile)[kCount],
+                                          const ElementNumbers& /*numbers*/, Total& total) const {
     if (accumulator == DataType::kFp16 || accumulator == DataType::kBf16) {
       AddRounded(tile, total);
       return;

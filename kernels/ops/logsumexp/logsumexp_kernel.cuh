@@ -76,8 +76,8 @@ struct LogSumExp {
   static __device__ __forceinline__ Total TotalOf(Share sum, Reference maximum) { return {sum, maximum}; }
 
   template <int kCount, int kLength>
-  __device__ __forceinline__ void AddTile(const Operand<T, kLength, 1> (&tile)[kCount], std::int64_t /*first*/,
-                                          std::int64_t /*step*/, Total& total) const {
+  __device__ __forceinline__ void AddTile(const Operand<T, kLength, 1> (&tile)[kCount],
+                                          const ElementNumbers& /*numbers*/, Total& total) const {
     const Acc maximum = fmax(total.maximum, LargestOf(tile));
     const Acc offset = Total::OffsetOf(maximum);
     total.sum = Rescaled(total, offset);

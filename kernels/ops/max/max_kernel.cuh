@@ -123,8 +123,8 @@ struct Extremum {
   static __device__ __forceinline__ Total Combine(Total a, Total b) { return LargerOrNan(a, b); }
 
   template <int kCount, int kLength>
-  __device__ __forceinline__ void AddTile(const Operand<T, kLength, 1> (&tile)[kCount], std::int64_t /*first*/,
-                                          std::int64_t /*step*/, Total& total) const {
+  __device__ __forceinline__ void AddTile(const Operand<T, kLength, 1> (&tile)[kCount],
+                                          const ElementNumbers& /*numbers*/, Total& total) const {
     total = LargerOrNan(total, LargestOfTile(turned, tile));
   }
 

@@ -31,8 +31,8 @@ struct FloatProduct {
   __device__ __forceinline__ Total Combine(Total a, Total b) const { return RoundedTo(accumulator, a * b); }
 
   template <int kCount, int kLength>
-  __device__ __forceinline__ void AddTile(const Operand<T, kLength, 1> (&tile)[kCount], std::int64_t /*first*/,
-                                          std::int64_t /*step*/, Total& total) const {
+  __device__ __forceinline__ void AddTile(const Operand<T, kLength, 1> (&tile)[kCount],
+                                          const ElementNumbers& /*numbers*/, Total& total) const {
     if (accumulator == DataType::kFp16 || accumulator == DataType::kBf16) {
       MultiplyRounded(tile, total);
       return;
@@ -88,8 +88,8 @@ struct IntegerProduct {
   static __device__ __forceinline__ Total Combine(const Total& a, const Total& b) { return a.Times(b); }
 
   template <int kCount, int kLength>
-  __device__ __forceinline__ void AddTile(const Operand<T, kLength, 1> (&tile)[kCount], std::int64_t /*first*/,
-                                          std::int64_t /*step*/, Total& total) const {
+  __device__ __forceinline__ void AddTile(const Operand<T, kLength, 1> (&tile)[kCount],
+                                          const ElementNumbers& /*numbers*/, Total& total) const {
 #pragma unroll 1
     for (int u = 0; u < kCount; ++u) {
 #pragma unroll

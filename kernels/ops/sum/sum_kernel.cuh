@@ -46,8 +46,8 @@ struct FloatSum {
   static __device__ __forceinline__ Total Combine(Total a, Total b) { return a + b; }
 
   template <int kCount, int kLength>
-  __device__ __forceinline__ void AddTile(const Operand<T, kLength, 1> (&tile)[kCount], std::int64_t /*first*/,
-                                          std::int64_t /*step*/, Total& total) const {
+  __device__ __forceinline__ void AddTile(const Operand<T, kLength, 1> (&tile)[kCount],
+                                          const ElementNumbers& /*numbers*/, Total& total) const {
     AccumulatorOf<T> sums[kLength];
 #pragma unroll
     for (int u = 0; u < kCount; ++u) {
@@ -136,8 +136,8 @@ struct IntegerSum {
   static __device__ __forceinline__ Total Combine(Total a, Total b) { return a + b; }
 
   template <int kCount, int kLength>
-  __device__ __forceinline__ void AddTile(const Operand<T, kLength, 1> (&tile)[kCount], std::int64_t /*first*/,
-                                          std::int64_t /*step*/, Total& total) const {
+  __device__ __forceinline__ void AddTile(const Operand<T, kLength, 1> (&tile)[kCount],
+                                          const ElementNumbers& /*numbers*/, Total& total) const {
     Partial sum = 0;
 #pragma unroll
     for (int u = 0; u < kCount; ++u) {
@@ -214,8 +214,8 @@ struct NamedSum {
   static __device__ __forceinline__ Total Identity() { return 0.0; }
 
   template <int kCount, int kLength>
-  __device__ __forceinline__ void AddTile(const Operand<T, kLength, 1> (&tile)[kCount], std::int64_t /*first*/,
-                                          std::int64_t /*step*/, Total& total) const {
+  __device__ __forceinline__ void AddTile(const Operand<T, kLength, 1> (&tile)[kCount],
+                                          const ElementNumbers& /*numbers*/, Total& total) const {
 #pragma unroll 1
     for (int u = 0; u < kCount; ++u) {
 #pragma unroll 1

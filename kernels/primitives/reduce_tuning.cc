@@ -1,0 +1,135 @@
+#include "kernels/primitives/reduce_tuning.h"
+
+#include <algorithm>
+
+#include "kernels/core/launch.h"
+
+namespace kernelwire {
+namespace {
+
+/// Smallest power of two that is at least `number`, which is at most 2^30.
+int PowerOfTwoFor(std::int64_t number) {
+  int power = 1;
+  while (power < number) {
+    power *= 2;
+  }
+  return power;
+}
+
+ReduceTuning TuneShortRows(std::int64_t vectors, std::int64_t results, int threads, bool own_kernels,
+                           const ReduceDevice& device) {
+  constexpr std::int64_t kBlocksThatFillAMultiprocessor = 4;
+  ReduceTuning tuning;
+  tuning.threads = threads;
+  // As long as blocks are few they are small, and threads have a row each.
+  const std::int64_t blocks = results / std::max(kShortRowBlock / threads, 1);
+  const bool few = blocks < device.multiprocessors;
+  if (vectors > kShortRowBlock * kVectorsInFlight || (few && threads >= 32)) {
+    tuning.method = ReduceTuning::Method::kRowBlocks;
+    tuning.block_threads = threads;
+    return tuning;
+  }
+  tuning.method = ReduceTuning::Method::kShortRows;
+  tuning.block_threads = few ? std::max(threads, 32) : kShortRowBlock;
+  const std::int64_t of_thread = (vectors + threads - 1) / threads;
+  tuning.vectors =
+      own_kernels ? static_cast<int>(std::max<std::int64_t>((of_thread + 1) / 2 * 2, 2)) : kVectorsInFlight;
+  const int most = kVectorsInFlight / tuning.vectors;
+  tuning.rows_of_thread = blocks / most >= kBlocksThatFillAMultiprocessor * device.multiprocessors ? most : 1;
+  return tuning;
+}
+
+/// Blocks of a result, so that all results keep the device busy and each block has as many parts as others, as far as
+/// that goes. `wanted`: blocks in all.
+std::int64_t BlocksOfResult(std::int64_t parts, std::int64_t results, std::int64_t wanted) {
+  const std::int64_t blocks = std::clamp<std::int64_t>(wanted / results, 1, parts);
+  const std::int64_t of_block = (parts + blocks - 1) / blocks;
+  return (parts + of_block - 1) / of_block;
+}
+
+}  // namespace
+
+int ThreadsOfRow(const ReducedRows& rows) {
+  const std::int64_t vectors = rows.vectors;
+  // More vectors a thread cost less than more threads, which have to meet; but threads that lie side by side should
+  // read 64 bytes of a row, or all of it. Pieces are a quarter of a vector, and rows that may begin anywhere wait for
+  // other things.
+  std::int64_t wanted = 1;
+  if (rows.shares == RowShares::kPieces) {
+    wanted = std::min<std::int64_t>((vectors + 3) / 4, 32);
+  } else if (rows.shares == RowShares::kVectors) {
+    const bool full_of_eight = vectors > 28 && vectors <= 32;
+    const bool full_of_warp = vectors > 112 && vectors <= 128 && !rows.costly;
+    wanted = full_of_warp ? 32 : full_of_eight ? 8 : std::min<std::int64_t>((vectors + 3) / 4, 4);
+  }
+  const int once_around = PowerOfTwoFor((vectors + kVectorsInFlight - 1) / kVectorsInFlight);
+  // Long rows of pieces have more to do with each read: the more threads that work on other rows meanwhile, the better.
+  const bool twice_around = rows.shares == RowShares::kPieces && once_around == kLongRowBlock;
+  return std::max(PowerOfTwoFor(wanted), twice_around ? once_around / 2 : once_around);
+}
+
+ReduceTuning TuneReducedRows(const ReducedRows& rows, const ReduceParts& parts, std::int64_t results, bool own_kernels,
+                             const ReduceDevice& device) {
+  constexpr std::int64_t kLargestPortableCluster = 8;
+  constexpr std::int64_t kBlocksOfMultiprocessor = 2;
+  if (parts.count == 1) {
+    return TuneShortRows(rows.vectors, results, ThreadsOfRow(rows), own_kernels, device);
+  }
+  ReduceTuning tuning;
+  tuning.method = ReduceTuning::Method::kLongRows;
+  tuning.block_threads = kLongRowBlock;
+  const std::int64_t most = kBlocksOfMultiprocessor * device.multiprocessors;
+  // A cluster starts later than blocks of their own, and meets sooner: the better for few short ones.
+  if (device.clusters && parts.count <= kLargestPortableCluster && results * parts.count <= device.multiprocessors) {
+    tuning.sharing = PartSharing::kCluster;
+    tuning.blocks = parts.slots;
+  } else if (results <= kLaunchTickets) {
+    tuning.blocks = static_cast<int>(BlocksOfResult(parts.count, results, most));
+    tuning.sharing = tuning.blocks > 1 ? PartSharing::kGrid : PartSharing::kBlock;
+  }
+  return tuning;
+}
+
+ReduceTuning TuneColumns(const ReduceLayout& layout, const ReduceParts& parts, std::int64_t results,
+                         const ColumnKernel& kernel) {
+  ReduceTuning tuning;
+  tuning.method = ReduceTuning::Method::kColumns;
+  tuning.block_threads = kernel.block_threads;
+  tuning.columns_of_thread = kernel.columns_of_thread;
+  ColumnGrid& grid = tuning.columns;
+  while (grid.lanes < kernel.most_lanes && grid.lanes * kVectorsInFlight < layout.width) {
+    grid.lanes *= 2;
+  }
+  const std::int64_t across = (layout.run + kernel.columns_of_thread - 1) / kernel.columns_of_thread;
+  const int most = kernel.block_threads / grid.lanes;
+  grid.across = SmallDivisor::Of(across < most ? static_cast<int>(across) : most);
+  grid.threads = SmallDivisor::Of(grid.lanes * grid.across.divisor);
+  grid.items_of_block = kernel.block_threads / grid.threads.divisor;
+  grid.tiles = (across + grid.across.divisor - 1) / grid.across.divisor;
+  grid.items = results / layout.run * grid.tiles * parts.count;
+  return tuning;
+}
+
+std::string ReduceTuning::ToString() const {
+  const std::string of_block = std::to_string(block_threads) + " threads a block";
+  switch (method) {
+    case Method::kShortRows:
+      return std::to_string(threads) + " threads a row, " + std::to_string(vectors) + " vectors each, " +
+             std::to_string(rows_of_thread) + " rows a thread, " + of_block;
+    case Method::kRowBlocks:
+      return "a block a row, " + of_block;
+    case Method::kLongRows:
+      return std::to_string(blocks) + " blocks a row" +
+             (sharing == PartSharing::kCluster ? " in a cluster"
+              : sharing == PartSharing::kGrid  ? " of the grid"
+                                               : "") +
+             ", " + of_block;
+    case Method::kColumns:
+      break;
+  }
+  return std::to_string(columns.lanes) + " lanes of " + std::to_string(columns.across.divisor) + " threads, " +
+         std::to_string(columns_of_thread) + " columns each, " + std::to_string(columns.items_of_block) +
+         " items a block, " + of_block;
+}
+
+}  // namespace kernelwire

@@ -1,0 +1,173 @@
+// A row's result follows from its elements alone: not from how many rows there are, on which the choice of kernel
+// depends, nor from which of them it is. And what is chosen (TuneReducedRows) keeps to that.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kernels/core/launch.h"
+#include "kernels/primitives/reduce_tuning.h"
+#include "kernels/registry.h"
+#include "kernels/testing/case.h"
+#include "kernels/testing/device_runner.h"
+#include "kernels/testing/generators.h"
+#include "kernels/testing/reduce_cases.h"
+
+namespace kernelwire::testing {
+namespace {
+
+constexpr std::uint64_t kOrderSeed = 29;
+
+struct ReduceOrder {
+  const char* op;
+  DataType dtype;
+};
+
+class ReduceOrderTest : public ::testing::TestWithParam<ReduceOrder> {};
+
+/// Rows [first, first + count) of a matrix.
+HostTensor RowsOf(const HostTensor& x, std::int64_t first, std::int64_t count) {
+  const std::int64_t width = x.desc.shape[1];
+  const auto row_bytes = width * static_cast<std::int64_t>(SizeOf(x.desc.dtype));
+  const auto begin = x.bytes.begin() + first * row_bytes;
+  return {{x.desc.dtype, Shape{count, width}}, {begin, begin + count * row_bytes}};
+}
+
+/// Every way to share a row out, on either side of where it changes, in whole vectors, whole pieces and ragged.
+constexpr std::int64_t kOrderWidths[] = {1,    2,    3,    5,    6,     8,     13,    16,    30,    33,
+                                         64,   66,   100,  101,  128,   230,   256,   257,   300,   512,
+                                         600,  900,  1000, 1001, 1002,  1024,  2046,  2050,  4096,  4100,
+                                         5001, 5002, 8192, 8200, 12289, 16386, 40000, 66000, 66001, 66002};
+
+TEST_P(ReduceOrderTest, ARowGivesTheSameBitsAmongManyAsAmongFew) {
+  SCOPED_TRACE("seed " + std::to_string(kOrderSeed));
+  const auto& [name, dtype] = GetParam();
+  const Operator& op = *FindOperator(name);
+  for (DeviceRunner* const device : AllDeviceRunners()) {
+    // On a GPU so many that each thread has several short rows; the host has one way only.
+    const std::int64_t elements = device->name() == "host" ? 1 << 15 : 1 << 21;
+    for (const std::int64_t width : kOrderWidths) {
+      const std::int64_t rows = std::clamp<std::int64_t>(elements / width, 40, 200000);
+      const HostTensor x = DrawNormal(dtype, {rows, width}, kOrderSeed + static_cast<std::uint64_t>(width));
+      const auto all = device->Run(op, ReductionOf(x, Axes("1")));
+      ASSERT_TRUE(all.ok()) << all.status();
+      const auto size = static_cast<std::int64_t>(all->front().bytes.size()) / rows;
+      for (const auto& [first, count] : {std::pair<std::int64_t, std::int64_t>{0, 1}, {rows / 2, 3}, {rows - 1, 1}}) {
+        const auto few = device->Run(op, ReductionOf(RowsOf(x, first, count), Axes("1")));
+        ASSERT_TRUE(few.ok()) << few.status();
+        const std::vector<std::byte>& bytes = few->front().bytes;
+        EXPECT_TRUE(std::equal(bytes.begin(), bytes.end(), all->front().bytes.begin() + first * size))
+            << device->name() << ", rows of " << width << ", " << count << " from " << first << " on of " << rows;
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    , ReduceOrderTest,
+    ::testing::Values(ReduceOrder{"sum", DataType::kFp32}, ReduceOrder{"sum", DataType::kBf16},
+                      ReduceOrder{"sum", DataType::kFp8E4m3}, ReduceOrder{"mean", DataType::kFp64},
+                      ReduceOrder{"prod", DataType::kFp32}, ReduceOrder{"max", DataType::kFp16},
+                      ReduceOrder{"argmax", DataType::kFp32}, ReduceOrder{"argmax", DataType::kBf16},
+                      ReduceOrder{"argmin", DataType::kInt8}, ReduceOrder{"logsumexp", DataType::kFp32},
+                      ReduceOrder{"logsumexp", DataType::kBf16}, ReduceOrder{"l2_norm", DataType::kFp32}),
+    [](const auto& suite) { return std::string(suite.param.op) + "_" + NameOf(suite.param.dtype); });
+
+constexpr ReduceDevice kReduceDevices[] = {{132, true}, {46, false}, {1, true}};
+constexpr std::int64_t kResultCounts[] = {1, 2, 7, 100, 1000, 1025, 100000, std::int64_t{1} << 40};
+
+void ExpectShortRows(const ReduceTuning& tuning, std::int64_t vectors) {
+  EXPECT_EQ(tuning.block_threads % 32, 0);
+  EXPECT_EQ(tuning.block_threads % tuning.threads, 0) << "blocks have whole rows";
+  if (tuning.method == ReduceTuning::Method::kRowBlocks) {
+    EXPECT_EQ(tuning.block_threads, tuning.threads);
+    EXPECT_LE(tuning.block_threads, kLongRowBlock);
+    return;
+  }
+  EXPECT_EQ(tuning.method, ReduceTuning::Method::kShortRows);
+  EXPECT_LE(tuning.block_threads, kShortRowBlock);
+  EXPECT_GE(std::int64_t{tuning.threads} * tuning.vectors, vectors) << "all of a row is in flight at once";
+  EXPECT_LE(tuning.rows_of_thread * tuning.vectors, kVectorsInFlight);
+  EXPECT_TRUE(tuning.rows_of_thread == 1 || tuning.threads <= 32) << "all threads know what they store";
+}
+
+TEST(ReduceTuningTest, ShortRowsAreSharedByAsManyThreadsWhateverTheirNumber) {
+  for (const ReduceDevice& device : kReduceDevices) {
+    for (const RowShares shares : {RowShares::kVectors, RowShares::kPieces, RowShares::kRagged}) {
+      for (std::int64_t vectors = 0; vectors <= 2048; vectors += vectors < 300 ? 1 : 37) {
+        const ReducedRows rows = {vectors, shares, vectors % 2 == 0};
+        for (const std::int64_t results : kResultCounts) {
+          for (const bool own : {false, true}) {
+            const ReduceTuning tuning = TuneReducedRows(rows, CutIntoParts(vectors, 2048), results, own, device);
+            SCOPED_TRACE(std::to_string(vectors) + " vectors, " + std::to_string(results) + ": " + tuning.ToString());
+            EXPECT_EQ(tuning.threads, ThreadsOfRow(rows));
+            ExpectShortRows(tuning, vectors);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(ReduceTuningTest, LongRowsAreSharedByBlocksThatCanMeet) {
+  for (const ReduceDevice& device : kReduceDevices) {
+    for (const std::int64_t vectors : {2049, 4096, 16384, 16385, 100000, 1 << 20, 1 << 26}) {
+      for (const std::int64_t results : kResultCounts) {
+        const ReduceParts parts = CutIntoParts(vectors, 2048);
+        const ReduceTuning tuning = TuneReducedRows({vectors}, parts, results, true, device);
+        SCOPED_TRACE(std::to_string(vectors) + " vectors, " + std::to_string(results) + ": " + tuning.ToString());
+        EXPECT_EQ(tuning.method, ReduceTuning::Method::kLongRows);
+        EXPECT_EQ(tuning.block_threads, kLongRowBlock);
+        switch (tuning.sharing) {
+          case PartSharing::kBlock:
+            EXPECT_EQ(tuning.blocks, 1);
+            break;
+          case PartSharing::kCluster:
+            EXPECT_TRUE(device.clusters);
+            EXPECT_LE(tuning.blocks, 8);
+            EXPECT_EQ(parts.slots % tuning.blocks, 0) << "a slot is one block's alone";
+            break;
+          case PartSharing::kGrid:
+            EXPECT_LE(results, kLaunchTickets);
+            EXPECT_GT(tuning.blocks, 1);
+            EXPECT_LE(tuning.blocks, parts.count);
+            break;
+        }
+      }
+    }
+  }
+}
+
+TEST(ReduceTuningTest, LanesOfColumnsFollowFromTheirHeight) {
+  for (const std::int64_t height : {1, 8, 9, 64, 200, 5000}) {
+    ReduceLayout layout;
+    layout.columns = true;
+    layout.width = height;
+    int lanes = 0;
+    for (const std::int64_t run : {1, 3, 16, 64, 1000, 100000}) {
+      layout.run = run;
+      for (const int columns_of_thread : {1, 4}) {
+        const ReduceParts parts = CutIntoParts(height, 512);
+        const ReduceTuning tuning = TuneColumns(layout, parts, 7 * run, {columns_of_thread, 16, 256});
+        SCOPED_TRACE(std::to_string(run) + " columns of " + std::to_string(height) + ": " + tuning.ToString());
+        const ColumnGrid& grid = tuning.columns;
+        EXPECT_TRUE(lanes == 0 || grid.lanes == lanes);
+        lanes = grid.lanes;
+        EXPECT_GE(grid.tiles * grid.across.divisor * columns_of_thread, run);
+        EXPECT_EQ(grid.items, 7 * grid.tiles * parts.count);
+        EXPECT_LE(grid.items_of_block * grid.threads.divisor, tuning.block_threads);
+        for (int number = 0; number < 512; ++number) {
+          ASSERT_EQ(grid.threads.Quotient(number), number / grid.threads.divisor);
+          ASSERT_EQ(grid.across.Quotient(number), number / grid.across.divisor);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace kernelwire::testing
