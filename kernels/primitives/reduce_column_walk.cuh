@@ -69,23 +69,54 @@ class ColumnWalk {
     left_ = rows - lane;
   }
 
-  /// Adds the next `count` tiles, or as many as are left.
+  /// Adds the next `count` tiles, or as many as are left. Narrow ones go by two, both on their way before the first is
+  /// looked at.
   __device__ __forceinline__ void Add(const R& reduction, int count, Sum (&sums)[kLength]) {
+    if constexpr (sizeof(T) * kLength <= 4) {
+#pragma unroll 1
+      for (; count > 1 && left_ > step_ * kVectorsInFlight; count -= 2) {
+        Rows first[kVectorsInFlight];
+        Rows second[kVectorsInFlight];
+        const std::int64_t row = begin_ + row_;
+        Load(reduction.Fill(), first);
+        Advance();
+        Load(reduction.Fill(), second);
+        AddTile(reduction, first, row, sums);
+        AddTile(reduction, second, begin_ + row_, sums);
+        Advance();
+      }
+    }
 #pragma unroll 1
     for (; count > 0 && left_ > 0; --count) {
       Rows rows[kVectorsInFlight];
       Load(reduction.Fill(), rows);
-      if constexpr (ColumnSumOf<R>::kNarrow) {
-        reduction.AddColumns(rows, sums);
-      } else {
-        AddEach(reduction, rows, begin_ + row_, step_, sums);
-      }
-      row_ += step_ * kVectorsInFlight;
-      left_ -= step_ * kVectorsInFlight;
+      AddTile(reduction, rows, begin_ + row_, sums);
+      Advance();
     }
   }
 
  private:
+  /// What comes `first`, and is step_ apart.
+  __device__ __forceinline__ void AddTile(const R& reduction, const Rows (&rows)[kVectorsInFlight], std::int64_t first,
+                                          Sum (&sums)[kLength]) const {
+    if constexpr (ColumnSumOf<R>::kNarrow) {
+      reduction.AddColumns(rows, sums);
+    } else {
+      AddEach(reduction, rows, first, step_, sums);
+    }
+  }
+
+  __device__ __forceinline__ void Advance() {
+    if (HasOneStride()) {
+#pragma unroll
+      for (int i = 0; i < R::kInputs; ++i) {
+        at_[i] += step_ * kVectorsInFlight * arguments_.layout.reduced.strides[0];
+      }
+    }
+    row_ += step_ * kVectorsInFlight;
+    left_ -= step_ * kVectorsInFlight;
+  }
+
   /// One column after another.
   __device__ __forceinline__ void AddEach(const R& reduction, const Rows (&rows)[kVectorsInFlight], std::int64_t first,
                                           int step, Sum (&totals)[kLength]) const {
@@ -107,7 +138,7 @@ class ColumnWalk {
   /// Whether rows lie equally far apart: those of ReduceLayout::IsPlain, of which kPlain has the aligned vectors.
   __device__ __forceinline__ bool HasOneStride() const { return kPlain || arguments_.layout.reduced.axes == 1; }
 
-  __device__ __forceinline__ void Load(T fill, Rows (&rows)[kVectorsInFlight]) {
+  __device__ __forceinline__ void Load(T fill, Rows (&rows)[kVectorsInFlight]) const {
     const std::int64_t stride = arguments_.layout.reduced.strides[0];
     if (kPlain && step_ * (kVectorsInFlight - 1) < left_) {
 #pragma unroll
@@ -116,12 +147,6 @@ class ColumnWalk {
       }
     } else {
       LoadClamped(stride, fill, rows);
-    }
-    if (HasOneStride()) {
-#pragma unroll
-      for (int i = 0; i < R::kInputs; ++i) {
-        at_[i] += step_ * kVectorsInFlight * stride;
-      }
     }
   }
 

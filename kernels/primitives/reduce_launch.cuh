@@ -185,9 +185,11 @@ cudaError_t LaunchReduction(const Launch& launch, const R& reduction, cudaStream
     if (arguments.layout.columns) {
       constexpr int kLength = kWidestVector<typename R::Element>;
       if constexpr (R::kVectors) {
-        const bool whole = arguments.layout.IsPlain() && arguments.layout.run % kLength == 0;
-        if (whole && InputsAreAligned(launch, R::kInputs, 16) && !AreFewColumns<R, kLength>(arguments)) {
-          return LaunchColumns<R, kLength, true>(arguments, reduction, stream);
+        if (arguments.layout.IsPlain()) {
+          const bool whole = arguments.layout.run % kLength == 0 && InputsAreAligned(launch, R::kInputs, 16);
+          return whole && !AreFewColumns<R, kLength>(arguments)
+                     ? LaunchColumns<R, kLength, true>(arguments, reduction, stream)
+                     : LaunchColumns<R, 1, true>(arguments, reduction, stream);
         }
       }
       return LaunchColumns<R, 1, false>(arguments, reduction, stream);
