@@ -19,7 +19,9 @@
 
 namespace kernelwire {
 
-inline ReduceArguments ArgumentsOf(const Launch& launch) {
+/// `shares`: whether the reduction has kernels of its own for rows of vectors and of pieces; else all are as ragged
+/// ones.
+inline ReduceArguments ArgumentsOf(const Launch& launch, bool shares) {
   const auto params = launch.plan->Params<ReduceParams>();
   ReduceArguments arguments{};
   arguments.table = TableOf(launch);
@@ -33,7 +35,7 @@ inline ReduceArguments ArgumentsOf(const Launch& launch) {
   arguments.y_type = params.y_type;
   arguments.y_bytes = static_cast<std::int64_t>(SizeOf(params.y_type));
   arguments.checked = params.checked;
-  arguments.shares = SharesOf(arguments.layout, params.x_type);
+  arguments.shares = shares ? SharesOf(arguments.layout, params.x_type) : RowShares::kRagged;
   arguments.tickets = launch.tickets;
   return arguments;
 }
@@ -177,7 +179,7 @@ bool AreFewColumns(const ReduceArguments& arguments) {
 /// shape takes the kernels that take any. R::kColumns: whether any plan of the operator has columns.
 template <typename R>
 cudaError_t LaunchReduction(const Launch& launch, const R& reduction, cudaStream_t stream) {
-  const ReduceArguments arguments = ArgumentsOf(launch);
+  const ReduceArguments arguments = ArgumentsOf(launch, R::kVectors);
   if (arguments.results == 0) {
     return cudaSuccess;
   }

@@ -94,6 +94,25 @@ struct Operand {
   }
 };
 
+/// Calls f(operand) for each of a tile in turn, in a loop that stays one. Operands move up instead of being indexed:
+/// one index that is not known puts the whole tile into local memory, and every other use of it with it.
+template <typename T, int kLength, int kInputs, int kCount, typename F>
+__device__ __forceinline__ void ForEachInTurn(const Operand<T, kLength, kInputs> (&tile)[kCount], const F& f) {
+  Operand<T, kLength, kInputs> rest[kCount];
+#pragma unroll
+  for (int u = 0; u < kCount; ++u) {
+    rest[u] = tile[u];
+  }
+#pragma unroll 1
+  for (int left = kCount; left > 0; --left) {
+    f(rest[0]);
+#pragma unroll
+    for (int u = 1; u < kCount; ++u) {
+      rest[u - 1] = rest[u];
+    }
+  }
+}
+
 /// Which of a result's elements are in a tile: element j of operand u is number Of(u, j).
 struct ElementNumbers {
   std::int64_t first;

@@ -35,12 +35,13 @@
 namespace kernelwire {
 
 /// Threads that a multiprocessor shall have the registers for: what is in flight of plain rows takes a third of those
-/// of rows that begin anywhere. Left alone, the compiler takes so many that too few threads wait for memory.
+/// of rows that begin anywhere, and 8-bit elements twice as many once they are wide. Left alone, the compiler takes so
+/// many that too few threads wait for memory.
 template <typename R, RowReads kReads>
 inline constexpr int kThreadsOfRows = (kReads == RowReads::kVectors  ? 1024
                                        : kReads == RowReads::kPieces ? 768
                                                                      : 512) /
-                                      R::kInputs;
+                                      (sizeof(typename R::Element) == 1 ? 2 : R::kInputs);
 
 /// Adds to `total` the first kCount for each thread of the `count` vectors from `begin` on.
 template <int kCount, typename R, typename Rows>

@@ -1,5 +1,6 @@
 """Times of GPU work: captured in a graph, over rotated tensors that the cache cannot hold, medians of many replays."""
 
+import math
 import statistics
 
 import torch
@@ -38,6 +39,13 @@ def microseconds(calls, repeats=50, least_launches=10):
     return statistics.median(times)
 
 
+def empty_output(wire_type, shape, size):
+    """A tensor at the beginning of `size` bytes: notes on results that may not fit their type come behind it."""
+    dtype = TORCH[wire_type]
+    memory = torch.empty(size, dtype=torch.uint8, device="cuda")
+    return memory[:math.prod(shape) * dtype.itemsize].view(dtype).view(shape)
+
+
 def bind_cuda(library, op, inputs, attributes="", wanted=0, outputs=None):
     """Our operator on torch tensors (None: absent): returns (closure, outputs). The closure runs on torch's stream."""
     descs = [None if t is None else describe(WIRE[t.dtype], list(t.shape)) for t in inputs]
@@ -46,8 +54,7 @@ def bind_cuda(library, op, inputs, attributes="", wanted=0, outputs=None):
         outputs = []
         for i in range(6):
             planned = request.output(i)
-            outputs.append(None if planned is None else
-                           torch.empty(planned[1], dtype=TORCH[planned[0]], device="cuda"))
+            outputs.append(None if planned is None else empty_output(*planned))
     workspace = torch.empty(max(1, request.workspace_bytes()), dtype=torch.uint8, device="cuda")
     table = torch.empty(library.table_bytes(), dtype=torch.uint8, device="cuda")
     address = lambda t: 0 if t is None else t.data_ptr()  # noqa: E731

@@ -94,13 +94,12 @@ struct NamedDot {
   template <int kCount, int kLength>
   __device__ __forceinline__ void AddTile(const Operand<T, kLength, 2> (&tile)[kCount],
                                           const ElementNumbers& /*numbers*/, Total& total) const {
-#pragma unroll 1
-    for (int u = 0; u < kCount; ++u) {
+    ForEachInTurn(tile, [&](const Operand<T, kLength, 2>& operand) {
 #pragma unroll
       for (int j = 0; j < kLength; ++j) {
-        total = Combine(total, Widen<double>(tile[u].inputs[0].Get(j)) * Widen<double>(tile[u].inputs[1].Get(j)));
+        total = Combine(total, Widen<double>(operand.inputs[0].Get(j)) * Widen<double>(operand.inputs[1].Get(j)));
       }
-    }
+    });
   }
 
   __device__ __forceinline__ void Store(const ReduceArguments& arguments, const ResultPlace& place, Total total) const {

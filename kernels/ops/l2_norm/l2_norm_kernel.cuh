@@ -16,7 +16,7 @@ struct SquareSum {
   using Total = double;
   static constexpr int kInputs = 1;
   static constexpr bool kColumns = true;
-  static constexpr bool kVectors = sizeof(T) == 2 || std::is_same_v<T, float>;
+  static constexpr bool kVectors = sizeof(T) == 2 || std::is_floating_point_v<T>;
   DataType accumulator;  // a 16-bit one has every partial sum rounded to it
 
   static __device__ __forceinline__ T Fill() {
@@ -60,14 +60,13 @@ struct SquareSum {
  private:
   template <int kCount, int kLength>
   __device__ __forceinline__ void AddRounded(const Operand<T, kLength, 1> (&tile)[kCount], Total& total) const {
-#pragma unroll 1
-    for (int u = 0; u < kCount; ++u) {
+    ForEachInTurn(tile, [&](const Operand<T, kLength, 1>& operand) {
 #pragma unroll
       for (int j = 0; j < kLength; ++j) {
-        const auto value = Widen<double>(tile[u].inputs[0].Get(j));
+        const auto value = Widen<double>(operand.inputs[0].Get(j));
         total = Combine(total, value * value);
       }
-    }
+    });
   }
 };
 

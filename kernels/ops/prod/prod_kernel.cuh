@@ -23,7 +23,7 @@ struct FloatProduct {
   using Total = double;
   static constexpr int kInputs = 1;
   static constexpr bool kColumns = true;
-  static constexpr bool kVectors = sizeof(T) == 2 || std::is_same_v<T, float>;
+  static constexpr bool kVectors = sizeof(T) == 2 || std::is_floating_point_v<T>;
   DataType accumulator;  // a 16-bit one has every partial product rounded to it
 
   static __device__ __forceinline__ T Fill() { return Narrow<T>(1.0F); }
@@ -65,13 +65,12 @@ struct FloatProduct {
  private:
   template <int kCount, int kLength>
   __device__ __forceinline__ void MultiplyRounded(const Operand<T, kLength, 1> (&tile)[kCount], Total& total) const {
-#pragma unroll 1
-    for (int u = 0; u < kCount; ++u) {
+    ForEachInTurn(tile, [&](const Operand<T, kLength, 1>& operand) {
 #pragma unroll
       for (int j = 0; j < kLength; ++j) {
-        total = Combine(total, Widen<double>(tile[u].inputs[0].Get(j)));
+        total = Combine(total, Widen<double>(operand.inputs[0].Get(j)));
       }
-    }
+    });
   }
 };
 
@@ -90,13 +89,12 @@ struct IntegerProduct {
   template <int kCount, int kLength>
   __device__ __forceinline__ void AddTile(const Operand<T, kLength, 1> (&tile)[kCount],
                                           const ElementNumbers& /*numbers*/, Total& total) const {
-#pragma unroll 1
-    for (int u = 0; u < kCount; ++u) {
+    ForEachInTurn(tile, [&](const Operand<T, kLength, 1>& operand) {
 #pragma unroll
       for (int j = 0; j < kLength; ++j) {
-        total = total.Times(ExactProduct::Of(tile[u].inputs[0].Get(j)));
+        total = total.Times(ExactProduct::Of(operand.inputs[0].Get(j)));
       }
-    }
+    });
   }
 
   __device__ __forceinline__ void Store(const ReduceArguments& arguments, const ResultPlace& place,

@@ -216,13 +216,12 @@ struct NamedSum {
   template <int kCount, int kLength>
   __device__ __forceinline__ void AddTile(const Operand<T, kLength, 1> (&tile)[kCount],
                                           const ElementNumbers& /*numbers*/, Total& total) const {
-#pragma unroll 1
-    for (int u = 0; u < kCount; ++u) {
-#pragma unroll 1
+    ForEachInTurn(tile, [&](const Operand<T, kLength, 1>& operand) {
+#pragma unroll
       for (int j = 0; j < kLength; ++j) {
-        total = Combine(total, Widen<double>(tile[u].inputs[0].Get(j)));
+        total = Combine(total, Widen<double>(operand.inputs[0].Get(j)));
       }
-    }
+    });
   }
   __device__ __forceinline__ Total Combine(Total a, Total b) const { return RoundedTo(accumulator, a + b); }
 
