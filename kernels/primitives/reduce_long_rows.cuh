@@ -147,7 +147,7 @@ class ClusterSlots {
 /// As many blocks as a cluster has divide the number of slots, so that a slot is one block's alone. A block that shares
 /// no result goes on with those a grid further; a cluster has one.
 template <typename R, RowReads kReads>
-__global__ void __launch_bounds__(kLongRowBlock, kThreadsOfRows<R, kReads> / kLongRowBlock)
+__global__ void __launch_bounds__(kLongRowBlock, ThreadsOfRows<R, kReads>() / kLongRowBlock)
     ReduceLongRowsKernel(const __grid_constant__ ReduceArguments arguments, const R reduction, const int blocks) {
   AwaitEarlierWork(arguments);
   using Total = typename R::Total;
@@ -177,7 +177,7 @@ __global__ void __launch_bounds__(kLongRowBlock, kThreadsOfRows<R, kReads> / kLo
 /// Rows of one part: a block of whole warps, kLongRowBlock threads at most, has one, and goes on with those a grid
 /// further. The order is that of as many threads in ReduceShortRowsKernel.
 template <typename R, RowReads kReads>
-__global__ void __launch_bounds__(kLongRowBlock, kThreadsOfRows<R, kReads> / kLongRowBlock)
+__global__ void __launch_bounds__(kLongRowBlock, ThreadsOfRows<R, kReads>() / kLongRowBlock)
     ReduceRowBlocksKernel(const __grid_constant__ ReduceArguments arguments, const R reduction) {
   AwaitEarlierWork(arguments);
   using Total = typename R::Total;
@@ -206,7 +206,7 @@ __global__ void __launch_bounds__(kLongRowBlock, kThreadsOfRows<R, kReads> / kLo
 /// PartSharing::kGrid. Block b does the parts b % blocks, b % blocks + blocks, ... of result b / blocks; all of that
 /// result's blocks share its ticket. A kernel of its own: together they would take more registers than either.
 template <typename R, RowReads kReads>
-__global__ void __launch_bounds__(kLongRowBlock, kThreadsOfRows<R, kReads> / kLongRowBlock)
+__global__ void __launch_bounds__(kLongRowBlock, ThreadsOfRows<R, kReads>() / kLongRowBlock)
     ReduceSharedRowsKernel(const __grid_constant__ ReduceArguments arguments, const R reduction, const int blocks) {
   AwaitEarlierWork(arguments);
   using Total = typename R::Total;

@@ -34,15 +34,6 @@
 
 namespace kernelwire {
 
-/// Threads that a multiprocessor shall have the registers for: what is in flight of plain rows takes a third of those
-/// of rows that begin anywhere, and 8-bit elements twice as many once they are wide. Left alone, the compiler takes so
-/// many that too few threads wait for memory.
-template <typename R, RowReads kReads>
-inline constexpr int kThreadsOfRows = (kReads == RowReads::kVectors  ? 1024
-                                       : kReads == RowReads::kPieces ? 768
-                                                                     : 512) /
-                                      (sizeof(typename R::Element) == 1 ? 2 : R::kInputs);
-
 /// Adds to `total` the first kCount for each thread of the `count` vectors from `begin` on.
 template <int kCount, typename R, typename Rows>
 __device__ __forceinline__ void AddVectors(const R& reduction, const ReduceArguments& arguments, const Rows& rows,
@@ -57,6 +48,19 @@ template <typename R, typename = void>
 inline constexpr bool kHasReference = false;
 template <typename R>
 inline constexpr bool kHasReference<R, std::enable_if_t<!std::is_void_v<typename R::Reference>>> = true;
+
+/// Threads that a multiprocessor shall have the registers for: what is in flight of plain rows takes a third of those
+/// of rows that begin anywhere, and 8-bit elements that are looked at twice take twice as many once they are wide. Left
+/// alone, the compiler takes so many that too few threads wait for memory.
+template <typename R, RowReads kReads>
+constexpr int ThreadsOfRows() {
+  if constexpr (kReads == RowReads::kAny) {
+    return 512 / R::kInputs;
+  } else {
+    constexpr bool kTwice = kHasReference<R> && sizeof(typename R::Element) == 1;
+    return (kReads == RowReads::kVectors ? 1024 : 768) / (kTwice ? 2 : R::kInputs);
+  }
+}
 
 /// The totals of each aligned group of `lanes` lanes, a power of two, merged: in each of them.
 template <typename R>

@@ -44,7 +44,7 @@ struct ShortRowGrid {
 
 /// Rows of at most kVectors vectors a thread; kRows of them a thread, as far apart as there are rows side by side.
 template <typename R, RowReads kReads, int kVectors, int kRows>
-__global__ void __launch_bounds__(kShortRowBlock, kThreadsOfRows<R, kReads> / kShortRowBlock)
+__global__ void __launch_bounds__(kShortRowBlock, ThreadsOfRows<R, kReads>() / kShortRowBlock)
     ReduceShortRowsKernel(const __grid_constant__ ReduceArguments arguments, const R reduction,
                           const ShortRowGrid grid) {
   AwaitEarlierWork(arguments);
