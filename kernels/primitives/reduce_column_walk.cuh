@@ -37,7 +37,7 @@ struct ColumnSumOf<R, std::enable_if_t<!std::is_void_v<typename R::ColumnSum>>> 
 };
 
 /// Columns [column, column + kLength) of a run, and a lane's rows of a part of them: lane, lane + step, ... below
-/// `rows`, counted from row `begin`. `kPlain`: vectors, aligned; the run is the piece's only one.
+/// `rows`, counted from row `begin`. `kPlain`: the run is the piece's only one, and kLength columns lie aligned.
 template <typename R, int kLength, bool kPlain>
 class ColumnWalk {
  public:
@@ -135,7 +135,7 @@ class ColumnWalk {
     }
   }
 
-  /// Whether rows lie equally far apart: those of ReduceLayout::IsPlain, of which kPlain has the aligned vectors.
+  /// Whether rows lie equally far apart, as those of ReduceLayout::IsPlain do.
   __device__ __forceinline__ bool HasOneStride() const { return kPlain || arguments_.layout.reduced.axes == 1; }
 
   __device__ __forceinline__ void Load(T fill, Rows (&rows)[kVectorsInFlight]) const {
