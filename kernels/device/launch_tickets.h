@@ -10,7 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "kernels/core/launch.h"
+#include "kernels/core/launch_arrivals.h"
 #include "kernels/core/status_macros.h"
 #include "kernels/device/buffer.h"
 #include "kernels/device/cuda_status.h"
@@ -21,7 +21,7 @@ namespace kernelwire {
 /// stream's work.
 class LaunchTickets {
  public:
-  static constexpr std::size_t kBytes = kLaunchTickets * sizeof(std::uint32_t);
+  static constexpr std::size_t kBytes = kLaunchWords * sizeof(std::uint32_t);
 
   /// On the current device. They are zero for everything that is enqueued on `stream` from now on. Errors: CUDA's.
   static absl::StatusOr<LaunchTickets> Create(cudaStream_t stream) {

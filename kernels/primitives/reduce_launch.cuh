@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "kernels/core/launch.h"
+#include "kernels/core/launch_arrivals.h"
 #include "kernels/device/launch.cuh"
 #include "kernels/primitives/reduce_columns.cuh"
 #include "kernels/primitives/reduce_long_rows.cuh"
@@ -36,7 +37,7 @@ inline ReduceArguments ArgumentsOf(const Launch& launch, bool shares) {
   arguments.y_bytes = static_cast<std::int64_t>(SizeOf(params.y_type));
   arguments.checked = params.checked;
   arguments.shares = shares ? SharesOf(arguments.layout, params.x_type) : RowShares::kRagged;
-  arguments.tickets = launch.tickets;
+  arguments.arrivals = reinterpret_cast<uint4*>(launch.tickets + kLaunchTickets);
   return arguments;
 }
 
@@ -53,11 +54,14 @@ inline bool InputsAreAligned(const Launch& launch, int inputs, std::int64_t byte
 
 inline RowReads ReadsOf(const Launch& launch, const ReduceArguments& arguments, int inputs,
                         std::int64_t element_bytes) {
+  const std::int64_t piece = BytesOfPiece(element_bytes);
   switch (arguments.shares) {
     case RowShares::kVectors:
       return InputsAreAligned(launch, inputs, 16) ? RowReads::kVectors : RowReads::kAny;
     case RowShares::kPieces:
-      return InputsAreAligned(launch, inputs, BytesOfPiece(element_bytes)) ? RowReads::kPieces : RowReads::kAny;
+      return arguments.layout.run * element_bytes % piece == 0 && InputsAreAligned(launch, inputs, piece)
+                 ? RowReads::kPieces
+                 : RowReads::kShiftedPieces;
     default:
       return RowReads::kAny;
   }
@@ -110,6 +114,11 @@ cudaError_t LaunchRowsByTuning(const ReduceArguments& arguments, const R& reduct
       break;
   }
   if constexpr (kReads != RowReads::kAny) {
+    if constexpr (kReads != RowReads::kVectors) {
+      if (tuning.vectors == 3) {
+        return LaunchShortRows<R, kReads, 3, 2>(arguments, reduction, tuning, stream);
+      }
+    }
     switch (tuning.vectors) {
       case 2:
         return LaunchShortRows<R, kReads, 2, 4>(arguments, reduction, tuning, stream);
@@ -143,6 +152,11 @@ cudaError_t LaunchRows(const Launch& launch, const ReduceArguments& arguments, c
     }
     if (reads == RowReads::kPieces) {
       return LaunchRowsByTuning<R, RowReads::kPieces>(arguments, reduction, tuning, stream);
+    }
+    if constexpr (sizeof(typename R::Element) < BytesOfPiece(1)) {
+      if (reads == RowReads::kShiftedPieces) {
+        return LaunchRowsByTuning<R, RowReads::kShiftedPieces>(arguments, reduction, tuning, stream);
+      }
     }
   }
   return LaunchRowsByTuning<R, RowReads::kAny>(arguments, reduction, tuning, stream);

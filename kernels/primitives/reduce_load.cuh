@@ -70,8 +70,8 @@ struct ReduceArguments {
   DataType y_type;
   std::int64_t y_bytes;  // of one result
   bool checked;
-  RowShares shares;        // rows
-  std::uint32_t* tickets;  // Launch::tickets: number r is that of result r of the launch
+  RowShares shares;  // rows
+  uint4* arrivals;   // rows: kLaunchArrivals behind Launch::tickets
 };
 
 /// kLength elements of each input, at the same places.

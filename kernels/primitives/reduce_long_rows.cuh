@@ -1,11 +1,12 @@
 // Results over long rows, which are cut into parts: a block does some of a result's parts, and meets those that do the
-// others in the shared memory of a cluster, or in the workspace.
+// others in the shared memory of a cluster, or in the memory that launches share (Launch::tickets).
 #ifndef KERNELWIRE_KERNELS_PRIMITIVES_REDUCE_LONG_ROWS_CUH_
 #define KERNELWIRE_KERNELS_PRIMITIVES_REDUCE_LONG_ROWS_CUH_
 
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <cstdint>
 
 #include "kernels/device/launch.cuh"
@@ -58,14 +59,13 @@ inline constexpr int kPartsAtOnce = 16;
 /// i-th. Warps do not wait for each other between parts. Requires: a barrier of the block before it is called again.
 template <typename R, typename Rows>
 __device__ __forceinline__ typename R::Total ReduceSomeParts(const R& reduction, const ReduceArguments& arguments,
-                                                             const Rows& rows, std::int64_t first, int step,
-                                                             int count) {
+                                                             const Rows& rows, int first, int step, int count) {
   using Total = typename R::Total;
   constexpr int kWarps = kLongRowBlock / 32;
   __shared__ Total of_warps[kPartsAtOnce][kWarps];
 #pragma unroll 1
   for (int i = 0; i < count; ++i) {
-    const std::int64_t begin = (first + std::int64_t{i} * step) * arguments.parts.length;
+    const std::int64_t begin = std::int64_t{first + i * step} * arguments.parts.length;
     const auto vectors = static_cast<int>(min(arguments.parts.length, arguments.vectors - begin));
     const Total total = AddPart(reduction, arguments, rows, begin, vectors);
     if (threadIdx.x % 32 == 0) {
@@ -76,41 +76,58 @@ __device__ __forceinline__ typename R::Total ReduceSomeParts(const R& reduction,
   return static_cast<int>(threadIdx.x) < count ? CombineList(reduction, of_warps[threadIdx.x], kWarps) : R::Identity();
 }
 
-/// Calls take(part, total) for each of the parts first, first + step, ... of a result, in one thread of the block; in
-/// the first one if there is only one. There is a barrier before the first call, and between any two for parts that lie
-/// kPartsAtOnce * step or more apart. Requires: a barrier of the block before it is called again.
-template <typename R, typename Rows, typename Take>
-__device__ __forceinline__ void ReduceEachPart(const R& reduction, const ReduceArguments& arguments, const Rows& rows,
-                                               std::int64_t first, int step, const Take& take) {
-  const std::int64_t parts = arguments.parts.count;
-  for (std::int64_t part = first; part < parts; part += std::int64_t{kPartsAtOnce} * step) {
-    if (part != first) {
+/// Adds the totals of `count` parts, one a thread of the first warp, that come behind `before` others of the block:
+/// slot i of the block's `own`, a power of two, takes parts i, i + own, ... in turn.
+template <typename R>
+__device__ __forceinline__ void AddToSlots(const R& reduction, const typename R::Total& total, int before, int count,
+                                           typename R::Total* slots, int own) {
+  __shared__ typename R::Total totals[kPartsAtOnce];
+  const int thread = static_cast<int>(threadIdx.x);
+  if (thread < count) {
+    totals[thread] = total;
+  }
+  __syncwarp();
+  typename R::Total& slot = slots[(before + thread) & (own - 1)];
+  for (int i = thread; i < count && thread < own; i += own) {
+    slot = reduction.Combine(slot, totals[i]);
+  }
+  __syncwarp();
+}
+
+/// The total of the parts rank, rank + blocks, ... of a result, in the threads of the first warp. `blocks` is a power
+/// of two, and there are no more than slots: so a slot is one block's alone, and a block merges its own before it meets
+/// others. Requires: a barrier of the block before it is called again.
+template <typename R, typename Rows>
+__device__ __forceinline__ typename R::Total TotalOfParts(const R& reduction, const ReduceArguments& arguments,
+                                                          const Rows& rows, int rank, int blocks) {
+  static_assert(kLongRowBlock == ReduceParts::kMaxSlots);
+  __shared__ typename R::Total slots[kLongRowBlock];
+  const int thread = static_cast<int>(threadIdx.x);
+  const int own = arguments.parts.slots / blocks;
+  if (thread < own) {
+    slots[thread] = R::Identity();
+  }
+  // As many as all of memory has fit an int. Divided by a power of two:
+  const int parts = (static_cast<int>(arguments.parts.count) - rank + blocks - 1) >> (31 - __clz(blocks));
+#pragma unroll 1
+  for (int before = 0; before < parts; before += kPartsAtOnce) {
+    if (before > 0) {
       __syncthreads();
     }
-    const auto count = static_cast<int>(min((parts - part + step - 1) / step, std::int64_t{kPartsAtOnce}));
-    const typename R::Total total = ReduceSomeParts(reduction, arguments, rows, part, step, count);
-    if (static_cast<int>(threadIdx.x) < count) {
-      take(part + static_cast<int>(threadIdx.x) * std::int64_t{step}, total);
+    const int count = min(parts - before, kPartsAtOnce);
+    const typename R::Total total = ReduceSomeParts(reduction, arguments, rows, rank + before * blocks, blocks, count);
+    if (thread < 32) {
+      AddToSlots(reduction, total, before, count, slots, own);
     }
   }
+  return MergeSlotsOfBlock(reduction, slots, own);
 }
 
-/// Merges the slots of a block, one a thread, and stores the result.
-template <typename R>
-__device__ __forceinline__ void StoreMerged(const R& reduction, const ReduceArguments& arguments,
-                                            const ResultPlace& place, typename R::Total* slots) {
-  static_assert(kLongRowBlock == ReduceParts::kMaxSlots);
-  MergeSlots(reduction, slots, arguments.parts.slots, static_cast<int>(threadIdx.x), 1);
-  if (threadIdx.x == 0) {
-    reduction.Store(arguments, place, slots[0]);
-  }
-}
-
-/// The blocks of a cluster that shares a result: they fill slots of the first one. None for a single block.
-class ClusterSlots {
+/// The blocks of a cluster that shares a result. None for a single block.
+class RowCluster {
  public:
   /// Every thread of every block constructs one at the kernel's start.
-  __device__ __forceinline__ explicit ClusterSlots(int blocks) : blocks_(blocks) {
+  __device__ __forceinline__ explicit RowCluster(int blocks) : blocks_(blocks) {
 #if __CUDA_ARCH__ >= 900
     if (blocks > 1) {
       asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
@@ -118,57 +135,48 @@ class ClusterSlots {
 #endif
   }
 
-  /// Leaves with the first block the slots rank, rank + blocks, ... of block `rank`, which are its alone.
-  template <typename Total>
-  __device__ __forceinline__ void HandToFirst(Total* slots, int count, int rank) const {
+  /// Merges what the first threads of the blocks have: the outcome is the first block's. May be called once.
+  template <typename R>
+  __device__ __forceinline__ typename R::Total Merge(const R& reduction, typename R::Total total, int rank) const {
 #if __CUDA_ARCH__ >= 900
     if (blocks_ > 1) {
-      __syncthreads();
+      __shared__ typename R::Total of_blocks[kMostBlocks];
       asm volatile("barrier.cluster.wait.aligned;" ::: "memory");  // the first block has begun
-      const int slot = static_cast<int>(threadIdx.x);
-      if (rank != 0 && slot < count && slot % blocks_ == rank) {
-        cooperative_groups::this_cluster().map_shared_rank(slots, 0)[slot] = slots[slot];
+      if (threadIdx.x == 0) {
+        cooperative_groups::this_cluster().map_shared_rank(of_blocks, 0)[rank] = total;
       }
       asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
       asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+      total = MergeSlotsOfBlock(reduction, of_blocks, blocks_);
     }
 #else
-    static_cast<void>(slots);
-    static_cast<void>(count);
+    static_cast<void>(reduction);
     static_cast<void>(rank);
 #endif
+    return total;
   }
 
  private:
+  static constexpr int kMostBlocks = 8;
+
   int blocks_;
 };
 
 /// PartSharing::kBlock and kCluster. Block b does the parts b % blocks, b % blocks + blocks, ... of result b / blocks.
-/// As many blocks as a cluster has divide the number of slots, so that a slot is one block's alone. A block that shares
-/// no result goes on with those a grid further; a cluster has one.
+/// A block that shares no result goes on with those a grid further; a cluster has one.
 template <typename R, RowReads kReads>
 __global__ void __launch_bounds__(kLongRowBlock, ThreadsOfRows<R, kReads>() / kLongRowBlock)
     ReduceLongRowsKernel(const __grid_constant__ ReduceArguments arguments, const R reduction, const int blocks) {
   AwaitEarlierWork(arguments);
-  using Total = typename R::Total;
-  using Rows = ResultRows<typename R::Element, R::kInputs, kReads>;
-  __shared__ Total slots[kLongRowBlock];
-  const ClusterSlots cluster(blocks);
-  const ReduceParts& parts = arguments.parts;
+  using Rows = ResultRows<typename R::Element, R::kInputs, kReads, true>;
+  const RowCluster cluster(blocks);
   const int rank = static_cast<int>(blockIdx.x) & (blocks - 1);
   for (std::int64_t index = static_cast<int>(blockIdx.x) / blocks; index < arguments.results; index += gridDim.x) {
     const ResultPlace place = Rows::PlaceOf(arguments, index);
-    const Rows rows(arguments, place);
-    if (static_cast<int>(threadIdx.x & (blocks - 1)) == rank) {
-      slots[threadIdx.x] = R::Identity();
-    }
-    ReduceEachPart(reduction, arguments, rows, rank, blocks, [&](std::int64_t part, const Total& total) {
-      Total& slot = slots[part % parts.slots];
-      slot = reduction.Combine(slot, total);
-    });
-    cluster.HandToFirst(slots, parts.slots, rank);
-    if (rank == 0) {
-      StoreMerged(reduction, arguments, place, slots);
+    typename R::Total total = TotalOfParts(reduction, arguments, Rows(arguments, place), rank, blocks);
+    total = cluster.Merge(reduction, total, rank);
+    if (rank == 0 && threadIdx.x == 0) {
+      reduction.Store(arguments, place, total);
     }
     __syncthreads();
   }
@@ -181,7 +189,7 @@ __global__ void __launch_bounds__(kLongRowBlock, ThreadsOfRows<R, kReads>() / kL
     ReduceRowBlocksKernel(const __grid_constant__ ReduceArguments arguments, const R reduction) {
   AwaitEarlierWork(arguments);
   using Total = typename R::Total;
-  using Rows = ResultRows<typename R::Element, R::kInputs, kReads>;
+  using Rows = ResultRows<typename R::Element, R::kInputs, kReads, true>;
   __shared__ Total of_warps[kLongRowBlock / 32];
   const int threads = static_cast<int>(blockDim.x);
   for (std::int64_t index = static_cast<int>(blockIdx.x); index < arguments.results; index += gridDim.x) {
@@ -203,28 +211,34 @@ __global__ void __launch_bounds__(kLongRowBlock, ThreadsOfRows<R, kReads>() / kL
   }
 }
 
-/// PartSharing::kGrid. Block b does the parts b % blocks, b % blocks + blocks, ... of result b / blocks; all of that
-/// result's blocks share its ticket. A kernel of its own: together they would take more registers than either.
+/// PartSharing::kGrid. The same, but the first block of a result waits for what the others leave in memory. They come
+/// after it in the grid, before the blocks of other results: so they run, or will, whoever else waits. A kernel of its
+/// own: together they would take more registers than either; and there are fewer blocks than three a multiprocessor.
 template <typename R, RowReads kReads>
 __global__ void __launch_bounds__(kLongRowBlock, ThreadsOfRows<R, kReads>() / kLongRowBlock)
     ReduceSharedRowsKernel(const __grid_constant__ ReduceArguments arguments, const R reduction, const int blocks) {
   AwaitEarlierWork(arguments);
   using Total = typename R::Total;
-  __shared__ Total slots[kLongRowBlock];
+  using Rows = ResultRows<typename R::Element, R::kInputs, kReads, true>;
   const int thread = static_cast<int>(threadIdx.x);
+  const int rank = static_cast<int>(blockIdx.x) & (blocks - 1);
   const std::int64_t index = static_cast<int>(blockIdx.x) / blocks;
-  using Rows = ResultRows<typename R::Element, R::kInputs, kReads>;
   const ResultPlace place = Rows::PlaceOf(arguments, index);
-  const Rows rows(arguments, place);
-  ReduceEachPart(reduction, arguments, rows, static_cast<int>(blockIdx.x) % blocks, blocks,
-                 [&](std::int64_t part, const Total& total) { PartTotal<Total>(place, part) = total; });
-  if (arguments.parts.count > blocks) {
-    __syncthreads();  // several threads have written
+  const Total own = TotalOfParts(reduction, arguments, Rows(arguments, place), rank, blocks);
+  uint4* const arrivals = arguments.arrivals + (index * blocks) * Arrival<Total>::kUnits;
+  if (rank != 0) {
+    if (thread == 0) {
+      Arrival<Total>::Leave(own, arrivals + rank * Arrival<Total>::kUnits);
+    }
+    return;
   }
-  if (ComesLast(arguments.tickets + index, blocks)) {
-    // A thread without a slot finds no part either: slots are fewer than threads only while there is one for each part.
-    slots[thread] = CollectSlot(reduction, arguments.parts, place, thread);
-    StoreMerged(reduction, arguments, place, slots);
+  __shared__ Total of_blocks[kLongRowBlock];
+  if (thread < blocks) {
+    of_blocks[thread] = thread == 0 ? own : Arrival<Total>::Await(arrivals + thread * Arrival<Total>::kUnits);
+  }
+  const Total total = MergeSlotsOfBlock(reduction, of_blocks, blocks);
+  if (thread == 0) {
+    reduction.Store(arguments, place, total);
   }
 }
 

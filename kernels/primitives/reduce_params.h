@@ -120,8 +120,8 @@ inline std::int64_t VectorsOfResult(const ReduceLayout& layout, DataType x_type)
   return layout.width == 0 ? 0 : layout.width / layout.run * ((layout.run + length - 1) / length);
 }
 
-/// Bytes of a piece: what threads have in turn of rows that are no multiple of 16 bytes but one of 4 (or of an
-/// element), so that all of them can be read as they lie in memory.
+/// Bytes of a piece: what threads have in turn of rows that are no multiple of 16 bytes. Most of them are one of 4 (or
+/// of an element), so that all of them can be read as they lie in memory.
 KERNELWIRE_HOST_DEVICE constexpr std::int64_t BytesOfPiece(std::int64_t element_bytes) {
   return element_bytes < 4 ? 4 : element_bytes;
 }
@@ -129,19 +129,15 @@ KERNELWIRE_HOST_DEVICE constexpr std::int64_t BytesOfPiece(std::int64_t element_
 /// What threads have in turn of a row.
 enum class RowShares : std::uint8_t {
   kVectors,  // the row is whole vectors
-  kPieces,   // whole pieces
+  kPieces,   // pieces; the last one may be cut short
   kRagged,   // vectors; the last one of each of its runs may be cut short
 };
 
 inline RowShares SharesOf(const ReduceLayout& layout, DataType x_type) {
-  const auto element_bytes = static_cast<std::int64_t>(SizeOf(x_type));
   if (!layout.IsPlain()) {
     return RowShares::kRagged;
   }
-  if (layout.run % (16 / element_bytes) == 0) {
-    return RowShares::kVectors;
-  }
-  return layout.run % (BytesOfPiece(element_bytes) / element_bytes) == 0 ? RowShares::kPieces : RowShares::kRagged;
+  return layout.run % LengthOfVector(x_type) == 0 ? RowShares::kVectors : RowShares::kPieces;
 }
 
 /// Rows: parts of 32 KiB, which a block of 256 threads has in flight at once; of up to 128 KiB where there would be

@@ -1,6 +1,6 @@
 // Reading the rows of a result, a tile at a time: 16 bytes an instruction where rows are whole vectors, pieces side by
-// side where they are whole pieces, and what it takes where they begin anywhere. Which elements a thread gets follows
-// from the row's length; how they are read, from where the rows lie.
+// side where they are not, and what it takes where they begin anywhere. Which elements a thread gets follows from the
+// row's length; how they are read, from where the rows lie.
 #ifndef KERNELWIRE_KERNELS_PRIMITIVES_REDUCE_READS_CUH_
 #define KERNELWIRE_KERNELS_PRIMITIVES_REDUCE_READS_CUH_
 
@@ -12,18 +12,20 @@
 #include "kernels/primitives/reduce_load.cuh"
 #include "kernels/primitives/reduce_packed.cuh"
 #include "kernels/primitives/reduce_params.h"
+#include "kernels/primitives/reduce_pieces.cuh"
 
 namespace kernelwire {
 
 /// How the rows of a launch can be read.
 enum class RowReads : std::uint8_t {
-  kVectors,  // one run a result, whole vectors, aligned to them
-  kPieces,   // one run a result, whole pieces, aligned to them
+  kVectors,        // one run a result, whole vectors, aligned to them
+  kPieces,         // one run a result, whole pieces, aligned to them
+  kShiftedPieces,  // one run a result, pieces, from anywhere
   kAny,
 };
 
-/// The rows of one result.
-template <typename T, int kInputs, RowReads kReads>
+/// The rows of one result. kWarps: whole warps have it.
+template <typename T, int kInputs, RowReads kReads, bool kWarps>
 class ResultRows {
  public:
   static constexpr int kLength = kWidestVector<T>;
@@ -51,10 +53,8 @@ class ResultRows {
                                        int count, T fill, Elements (&tile)[kCount]) const {
     if constexpr (kReads == RowReads::kVectors) {
       LoadPlain(begin, lane, threads, count, fill, tile);
-    } else if constexpr (kReads == RowReads::kPieces) {
-      LoadPieces<true>(arguments.layout.run, begin, lane, threads, count, fill, tile);
-    } else if (arguments.shares == RowShares::kPieces) {
-      LoadPieces<sizeof(T) >= 4>(arguments.layout.run, begin, lane, threads, count, fill, tile);
+    } else if constexpr (kByPieces) {
+      LoadPieces(arguments.layout.run, begin, lane, threads, count, fill, tile);
     } else if (arguments.layout.reduced.axes == 0) {
       LoadShifted(arguments.layout.run, begin, lane, threads, count, fill, tile);
     } else {
@@ -67,27 +67,21 @@ class ResultRows {
   }
 
   /// Which elements those are.
-  static __device__ __forceinline__ ElementNumbers NumbersOf(const ReduceArguments& arguments, std::int64_t begin,
-                                                             int lane, int threads) {
-    if (kReads == RowReads::kPieces || (kReads == RowReads::kAny && arguments.shares == RowShares::kPieces)) {
-      return {begin * kLength + lane * kInPiece, threads * kLength, threads * kInPiece};
+  template <int kCount>
+  static __device__ __forceinline__ ElementNumbers NumbersOf(std::int64_t begin, int lane, int threads) {
+    if constexpr (kByPieces) {
+      const TilePieces<T, kCount, kWarps> pieces(lane, threads);
+      const int step = pieces.lanes * kInPiece;
+      return {begin * kLength + pieces.first * kInPiece, kLength / kInPiece * step, step};
+    } else {
+      return {(begin + lane) * kLength, threads * kLength, kInPiece};
     }
-    return {(begin + lane) * kLength, threads * kLength, kInPiece};
   }
 
  private:
   static constexpr bool kPlain = kReads != RowReads::kAny;
+  static constexpr bool kByPieces = kReads == RowReads::kPieces || kReads == RowReads::kShiftedPieces;
   static constexpr int kInPiece = static_cast<int>(BytesOfPiece(sizeof(T)) / sizeof(T));
-  static constexpr int kPieces = kLength / kInPiece;  // of a vector
-  using Piece = Packed<T, kInPiece>;
-
-  /// Whether all of a tile is there. Reads go one of two ways accordingly, which meet before anything is looked at:
-  /// else the compiler would save registers by waiting for some reads before it asks for others. So it must not know
-  /// the answer where the caller does.
-  static __device__ __forceinline__ bool IsWhole(int tile, int count) {
-    asm volatile("" : "+r"(count));
-    return tile <= count;
-  }
 
   template <int kCount>
   __device__ __forceinline__ void LoadPlain(std::int64_t begin, int lane, int threads, int count, T fill,
@@ -197,58 +191,83 @@ class ResultRows {
     }
   }
 
-  /// By pieces: kPieces of the thread's in turn make an operand. kAligned: pieces are.
-  template <bool kAligned, int kCount>
-  __device__ __forceinline__ void LoadPieces(std::int64_t run, std::int64_t begin, int lane, int threads, int count,
+  /// By pieces: those of the thread's in turn make an operand. All that a tile needs is asked for before it is looked
+  /// at.
+  template <int kCount>
+  __device__ __forceinline__ void LoadPieces(std::int64_t run, std::int64_t begin, int thread, int threads, int count,
                                              T fill, Elements (&tile)[kCount]) const {
-    const std::int64_t first = begin * kLength + lane * kInPiece;
-    const auto limit = static_cast<int>(
-        min(run / kInPiece - begin * kPieces, std::int64_t{count} * kPieces));  // pieces from `begin` on
-    Piece pieces[kInputs][kCount * kPieces];
-    if (IsWhole(kCount * kPieces * threads, limit)) {
+    using Pieces = TilePieces<T, kCount, kWarps>;
+    const Pieces pieces(thread, threads);
+    const auto elements = static_cast<int>(min(run - begin * kLength, std::int64_t{count} * kLength));
+    const int left = elements - pieces.first * Pieces::kInPiece;
 #pragma unroll
-      for (int k = 0; k < kCount * kPieces; ++k) {
-#pragma unroll
-        for (int i = 0; i < kInputs; ++i) {
-          pieces[i][k] = LoadPiece<kAligned>(rows_[i] + (first + k * threads * kInPiece));
-        }
+    for (int k = 0; k < Pieces::kNumber; ++k) {
+      Elements& operand = tile[k / Pieces::kOfVector];
+      if (k % Pieces::kOfVector == 0) {
+        operand.present = 0;
       }
-    } else {
 #pragma unroll
-      for (int k = 0; k < kCount * kPieces; ++k) {
-#pragma unroll
-        for (int i = 0; i < kInputs; ++i) {
-          pieces[i][k] = lane + k * threads < limit ? LoadPiece<kAligned>(rows_[i] + (first + k * threads * kInPiece))
-                                                    : Piece::Filled(fill);
-        }
+      for (int j = 0; j < Pieces::kInPiece; ++j) {
+        const unsigned bit = 1U << (k % Pieces::kOfVector * Pieces::kInPiece + j);
+        operand.present |= k * pieces.lanes * Pieces::kInPiece + j < left ? bit : 0U;
       }
     }
+    if constexpr (kReads == RowReads::kShiftedPieces) {
+      LoadShiftedPieces(run, begin, pieces, fill, tile);
+    } else {
+      LoadAlignedPieces(begin, pieces, elements / Pieces::kInPiece, fill, tile);
+    }
+  }
+
+  template <int kCount>
+  __device__ __forceinline__ void LoadShiftedPieces(std::int64_t run, std::int64_t begin,
+                                                    const TilePieces<T, kCount, kWarps>& pieces, T fill,
+                                                    Elements (&tile)[kCount]) const {
+    using Pieces = TilePieces<T, kCount, kWarps>;
+    ShiftedPieces<T, kCount, kWarps> of_first(rows_[0], run, begin, pieces, fill);
+    ShiftedPieces<T, kCount, kWarps> of_last(rows_[kInputs - 1], run, begin, pieces, fill);
 #pragma unroll
-    for (int u = 0; u < kCount; ++u) {
-      tile[u].present = 0;
+    for (int i = 0; i < kInputs; ++i) {
+      const unsigned* const words = (i == 0 ? of_first : of_last).Align();
 #pragma unroll
-      for (int k = 0; k < kPieces; ++k) {
-        constexpr unsigned kOne = (1U << kInPiece) - 1U;
-        tile[u].present |= lane + (u * kPieces + k) * threads < limit ? kOne << (k * kInPiece) : 0U;
-#pragma unroll
-        for (int i = 0; i < kInputs; ++i) {
-          memcpy(&tile[u].inputs[i].words[k * Piece::kWords], pieces[i][u * kPieces + k].words, sizeof(Piece));
-        }
+      for (int k = 0; k < Pieces::kNumber; ++k) {
+        tile[k / Pieces::kOfVector].inputs[i].words[k % Pieces::kOfVector] = words[k];
       }
     }
   }
 
-  template <bool kAligned>
-  static __device__ __forceinline__ Piece LoadPiece(const T* from) {
-    if constexpr (kAligned) {
-      return Piece::Load(from);
-    } else {
-      Piece piece{};
+  /// Pieces at or behind `limit` are not there.
+  template <int kCount>
+  __device__ __forceinline__ void LoadAlignedPieces(std::int64_t begin, const TilePieces<T, kCount, kWarps>& pieces,
+                                                    int limit, T fill, Elements (&tile)[kCount]) const {
+    using Pieces = TilePieces<T, kCount, kWarps>;
+    using Piece = Packed<T, Pieces::kInPiece>;
+    Piece loaded[kInputs][Pieces::kNumber];
+    const std::int64_t first = begin * kLength + pieces.first * Pieces::kInPiece;
+    const int left = limit - pieces.first;
+    const auto load = [&](int k) {
 #pragma unroll
-      for (int j = 0; j < kInPiece; ++j) {
-        piece.Set(j, from[j]);
+      for (int i = 0; i < kInputs; ++i) {
+        loaded[i][k] = Piece::Load(rows_[i] + (first + k * pieces.lanes * Pieces::kInPiece));
       }
-      return piece;
+    };
+    AskForPieces(pieces, limit, load, [&](int k) {
+      if (k * pieces.lanes < left) {
+        load(k);
+      } else {
+#pragma unroll
+        for (int i = 0; i < kInputs; ++i) {
+          loaded[i][k] = Piece::Filled(fill);
+        }
+      }
+    });
+#pragma unroll
+    for (int k = 0; k < Pieces::kNumber; ++k) {
+#pragma unroll
+      for (int i = 0; i < kInputs; ++i) {
+        memcpy(&tile[k / Pieces::kOfVector].inputs[i].words[k % Pieces::kOfVector * Piece::kWords], loaded[i][k].words,
+               sizeof(Piece));
+      }
     }
   }
 

@@ -41,7 +41,7 @@ __device__ __forceinline__ void AddVectors(const R& reduction, const ReduceArgum
                                            typename R::Total& total) {
   typename Rows::Elements tile[kCount];
   rows.Load(arguments, begin, lane, threads, count, reduction.Fill(), tile);
-  reduction.AddTile(tile, Rows::NumbersOf(arguments, begin, lane, threads), total);
+  reduction.AddTile(tile, Rows::template NumbersOf<kCount>(begin, lane, threads), total);
 }
 
 template <typename R, typename = void>
@@ -58,7 +58,8 @@ constexpr int ThreadsOfRows() {
     return 512 / R::kInputs;
   } else {
     constexpr bool kTwice = kHasReference<R> && sizeof(typename R::Element) == 1;
-    return (kReads == RowReads::kVectors ? 1024 : 768) / (kTwice ? 2 : R::kInputs);
+    constexpr int kThreads = kReads == RowReads::kVectors ? 1024 : kReads == RowReads::kPieces ? 768 : 640;
+    return kThreads / (kTwice ? 2 : R::kInputs);
   }
 }
 

@@ -49,7 +49,7 @@ __global__ void __launch_bounds__(kShortRowBlock, ThreadsOfRows<R, kReads>() / k
                           const ShortRowGrid grid) {
   AwaitEarlierWork(arguments);
   using Total = typename R::Total;
-  using Rows = ResultRows<typename R::Element, R::kInputs, kReads>;
+  using Rows = ResultRows<typename R::Element, R::kInputs, kReads, false>;
   const int threads = grid.threads;
   const int lane = static_cast<int>(threadIdx.x) & (threads - 1);
   const int place = static_cast<int>(threadIdx.x) >> grid.log_threads;
@@ -67,7 +67,7 @@ __global__ void __launch_bounds__(kShortRowBlock, ThreadsOfRows<R, kReads>() / k
 #pragma unroll
     for (int k = 0; k < kRows; ++k) {
       totals[k] = R::Identity();
-      reduction.AddTile(tiles[k], Rows::NumbersOf(arguments, 0, lane, threads), totals[k]);
+      reduction.AddTile(tiles[k], Rows::template NumbersOf<kVectors>(0, lane, threads), totals[k]);
       totals[k] = CombineRow(reduction, totals[k], threads);
     }
     // Each thread of a row stores one of its results.

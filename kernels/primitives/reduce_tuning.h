@@ -52,7 +52,7 @@ struct ColumnGrid {
 enum class PartSharing : std::uint8_t {
   kBlock,    // one block: many results fill the device
   kCluster,  // a cluster of blocks, which meet in shared memory
-  kGrid,     // several blocks; the totals go to the workspace, and the last block of a result merges them
+  kGrid,     // several blocks, which leave their totals in memory; the first one merges them
 };
 
 struct ReduceTuning {
@@ -67,11 +67,11 @@ struct ReduceTuning {
   int block_threads = 0;
   // Short rows:
   int threads = 1;         // of a row, a power of two
-  int vectors = 2;         // of 16 bytes, that a thread has of a row, at most: one of 2, 4, 6, 8
+  int vectors = 2;         // of 16 bytes, that a thread has of a row, at most: one of 2, 3, 4, 6, 8
   int rows_of_thread = 1;  // at once: one, or as many as there are kVectorsInFlight for
   // Long rows:
   PartSharing sharing = PartSharing::kBlock;
-  int blocks = 1;  // of a result
+  int blocks = 1;  // of a result, a power of two, at most as many as ReduceParts::slots
   // Columns:
   int columns_of_thread = 1;
   ColumnGrid columns;

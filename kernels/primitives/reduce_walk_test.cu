@@ -1,5 +1,5 @@
-// How reductions go over memory, by itself: the rows of a result in each way to read them, the walk down columns, and
-// the merge of parts' totals. Each is compared with the host, which counts one by one.
+// How reductions go over memory, by itself: the rows of a result in each way to read them, and the walk down columns.
+// Each is compared with the host, which counts one by one.
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
@@ -12,14 +12,10 @@
 #include "kernels/primitives/primitives_test.cuh"
 #include "kernels/primitives/reduce_column_walk.cuh"
 #include "kernels/primitives/reduce_load.cuh"
-#include "kernels/primitives/reduce_merge.cuh"
-#include "kernels/primitives/reduce_parts.cuh"
 #include "kernels/primitives/reduce_reads.cuh"
 
 namespace kernelwire {
 namespace {
-
-using testing::Awkward;
 
 class ReduceWalkTest : public testing::DeviceBodyTest {};
 
@@ -30,42 +26,35 @@ ReduceLayout LayoutOf(const std::vector<std::int64_t>& extents) {
   return LayOutReduction(params);
 }
 
-template <typename T>
-constexpr DataType kTypeOfSize = sizeof(T) == 1   ? DataType::kInt8
-                                 : sizeof(T) == 2 ? DataType::kBf16
-                                 : sizeof(T) == 4 ? DataType::kFp32
-                                                  : DataType::kFp64;
-
 /// Reads a row that begins at element `start`, in parts of `part` vectors, and writes each element to its number.
-/// Leaves a mark behind them where what is not there is not the fill.
-template <typename T, RowReads kReads>
+/// Leaves a mark behind them where what is not there is not the fill. Each `threads` threads do the same; the first
+/// ones write.
+template <typename T, RowReads kReads, bool kWarps>
 struct CopyRow {
   using In = T;
   using Out = T;
   ReduceLayout layout;
-  RowShares shares;
   int start;
   int part;
+  int threads;
   std::int64_t vectors;
 
   __device__ void operator()(const T* in, T* out) const {
-    using Rows = ResultRows<T, 1, kReads>;
+    using Rows = ResultRows<T, 1, kReads, kWarps>;
     constexpr int kCount = 2;
     const T fill = static_cast<T>(77);
     ReduceArguments arguments{};
     arguments.layout = layout;
-    arguments.shares = shares;
     ResultPlace place{};
     place.inputs[0] = in + start;
     const Rows rows(arguments, place);
-    const int lane = static_cast<int>(threadIdx.x);
-    const int threads = static_cast<int>(blockDim.x);
+    const int lane = static_cast<int>(threadIdx.x) % threads;
     for (std::int64_t begin = 0; begin < vectors; begin += min(part, kCount * threads)) {
       const auto count = static_cast<int>(min(vectors - begin, static_cast<std::int64_t>(part)));
       typename Rows::Elements tile[kCount];
       rows.Load(arguments, begin, lane, threads, count, fill, tile);
-      const ElementNumbers numbers = Rows::NumbersOf(arguments, begin, lane, threads);
-      for (int u = 0; u < kCount; ++u) {
+      const ElementNumbers numbers = Rows::template NumbersOf<kCount>(begin, lane, threads);
+      for (int u = 0; u < kCount && static_cast<int>(threadIdx.x) < threads; ++u) {
         for (int j = 0; j < Rows::kLength; ++j) {
           const T value = tile[u].inputs[0].Get(j);
           if ((tile[u].present >> j & 1U) != 0) {
@@ -84,18 +73,27 @@ class RowReadsTest : public ReduceWalkTest {
  protected:
   template <RowReads kReads>
   void ExpectCopy(std::int64_t width, int start, int threads) {
+    if (threads % 32 == 0) {
+      ExpectCopyBy<kReads, true>(width, start, threads);
+    } else {
+      ExpectCopyBy<kReads, false>(width, start, threads);
+    }
+  }
+
+ private:
+  template <RowReads kReads, bool kWarps>
+  void ExpectCopyBy(std::int64_t width, int start, int threads) {
     constexpr int kLength = kWidestVector<T>;
     std::vector<T> in(static_cast<std::size_t>(start + width));
     for (std::size_t i = 0; i < in.size(); ++i) {
       in[i] = static_cast<T>(i % 61 + 1);
     }
     const ReduceLayout layout = LayoutOf({width});
-    const RowShares shares = SharesOf(layout, kTypeOfSize<T>);
     const std::int64_t vectors = (width + kLength - 1) / kLength;
     for (const int part : {2 * threads, 1 << 20}) {
-      const CopyRow<T, kReads> copy{layout, shares, start, part, vectors};
+      const CopyRow<T, kReads, kWarps> copy{layout, start, part, threads, vectors};
       const std::vector<T> out =
-          this->Run(copy, in, static_cast<std::size_t>(width) + 1, static_cast<unsigned>(threads));
+          this->Run(copy, in, static_cast<std::size_t>(width) + 1, static_cast<unsigned>(std::max(threads, 32)));
       for (std::size_t i = 0; i < static_cast<std::size_t>(width); ++i) {
         ASSERT_EQ(out[i], in[i + static_cast<std::size_t>(start)]) << "element " << i;
       }
@@ -110,7 +108,7 @@ TYPED_TEST(RowReadsTest, EveryElementIsReadOnceFromWhereverTheRowBegins) {
   constexpr int kLength = kWidestVector<TypeParam>;
   constexpr int kInPiece = static_cast<int>(BytesOfPiece(sizeof(TypeParam)) / sizeof(TypeParam));
   for (const std::int64_t width : {1, 2, 3, 4, 8, 15, 16, 17, 20, 32, 33, 50, 52, 64, 99, 100, 128, 301, 640, 1001}) {
-    for (const int threads : {1, 4, 32}) {
+    for (const int threads : {1, 4, 32, 64}) {
       for (int start = 0; start < kLength; ++start) {
         SCOPED_TRACE(std::to_string(width) + " from " + std::to_string(start) + ", " + std::to_string(threads) +
                      " threads");
@@ -119,6 +117,9 @@ TYPED_TEST(RowReadsTest, EveryElementIsReadOnceFromWhereverTheRowBegins) {
           this->template ExpectCopy<RowReads::kVectors>(width, start, threads);
         } else if (width % kLength != 0 && width % kInPiece == 0 && start % kInPiece == 0) {
           this->template ExpectCopy<RowReads::kPieces>(width, start, threads);
+        }
+        if constexpr (kInPiece > 1) {
+          this->template ExpectCopy<RowReads::kShiftedPieces>(width, start, threads);
         }
       }
     }
@@ -210,90 +211,6 @@ TEST_F(ColumnWalkTest, LanesShareTheRowsOfAPart) {
       ExpectSums<1, false>({320, 5}, 20, rows, lanes);
       ExpectSums<1, false>({40, 2, 8, 5}, 20, rows, lanes);
     }
-  }
-}
-
-struct FloatTotals {
-  using Total = float;
-  static __device__ Total Identity() { return 0.0F; }
-  static __device__ Total Combine(Total a, Total b) { return a + b; }
-};
-
-/// A block for each part leaves its total, and the last of them merges all. Of `out` the first is the result, the
-/// second the ticket, and the rest the workspace.
-struct MergeByTheLast {
-  using In = float;
-  using Out = float;
-  ReduceParts parts;
-
-  __device__ void operator()(const float* in, float* out) const {
-    __shared__ float slots[ReduceParts::kMaxSlots];
-    ResultPlace place{};
-    place.results = 1;
-    place.workspace = out + 2;
-    if (threadIdx.x == 0) {
-      PartTotal<float>(place, blockIdx.x) = in[blockIdx.x];
-    }
-    if (ComesLast(reinterpret_cast<std::uint32_t*>(out + 1), static_cast<int>(gridDim.x))) {
-      slots[threadIdx.x] = CollectSlot(FloatTotals{}, parts, place, static_cast<int>(threadIdx.x));
-      MergeSlots(FloatTotals{}, slots, parts.slots, static_cast<int>(threadIdx.x), 1);
-      if (threadIdx.x == 0) {
-        out[0] = slots[0];
-      }
-    }
-  }
-};
-
-/// The same by a launch of its own, of which one block does it: `threads` threads have the slots between them.
-struct MergeByALaunch {
-  using In = float;
-  using Out = float;
-  ReduceParts parts;
-  int threads;
-
-  __device__ void operator()(const float* in, float* out) const {
-    __shared__ float slots[ReduceParts::kMaxSlots];
-    ResultPlace place{};
-    place.results = 1;
-    place.workspace = const_cast<float*>(in);
-    const int results = ReduceParts::kMaxSlots / threads;
-    const int slot = static_cast<int>(threadIdx.x) / results;
-    const int result = static_cast<int>(threadIdx.x) % results;
-    slots[threadIdx.x] = MergeOwnSlots(FloatTotals{}, parts, place, result == 0 ? parts.count : 0, slot, threads);
-    MergeSlots(FloatTotals{}, slots + result, threads, slot, results);
-    if (threadIdx.x == 0) {
-      out[0] = slots[0];
-    }
-  }
-};
-
-/// As ReduceParts says: slots take parts in turn, and are merged pairwise, the farthest first.
-float MergedInOrder(const std::vector<float>& totals, const ReduceParts& parts) {
-  std::vector<float> slots(static_cast<std::size_t>(parts.slots), 0.0F);
-  for (std::size_t part = 0; part < totals.size(); ++part) {
-    slots[part % slots.size()] += totals[part];
-  }
-  for (std::size_t half = slots.size() / 2; half > 0; half /= 2) {
-    for (std::size_t slot = 0; slot < half; ++slot) {
-      slots[slot] += slots[slot + half];
-    }
-  }
-  return slots[0];
-}
-
-TEST_F(ReduceWalkTest, PartsAreMergedInOneOrderWhoeverMergesThem) {
-  for (const std::int64_t count : {1, 2, 3, 9, 31, 64, 255, 256, 257, 700, 1500}) {
-    const std::vector<float> totals = Awkward(&random_, static_cast<std::size_t>(count));
-    const ReduceParts parts = CutIntoParts(count, 1);
-    const float expected = MergedInOrder(totals, parts);
-    LaunchShape shape;
-    shape.blocks = count;
-    shape.threads = ReduceParts::kMaxSlots;
-    const std::vector<float> by_last = Run(MergeByTheLast{parts}, totals, static_cast<std::size_t>(count) + 2, shape);
-    EXPECT_EQ(by_last[0], expected) << count << " parts";
-    EXPECT_EQ(by_last[1], 0.0F) << "the ticket is as before";
-    const int threads = ThreadsOfSlots<float>(parts.slots);
-    EXPECT_EQ(Run(MergeByALaunch{parts, threads}, totals, 1, ReduceParts::kMaxSlots)[0], expected) << count << " parts";
   }
 }
 

@@ -112,7 +112,7 @@ class CudaDeviceRunner final : public DeviceRunner {
 
  private:
   absl::Status CheckTickets(const Operator& op) const {
-    std::vector<std::uint32_t> tickets(kLaunchTickets);
+    std::vector<std::uint32_t> tickets(kLaunchWords);
     KERNELWIRE_RETURN_IF_CUDA_ERROR(
         cudaMemcpy(tickets.data(), tickets_.data(), LaunchTickets::kBytes, cudaMemcpyDeviceToHost));
     const bool zero = std::all_of(tickets.begin(), tickets.end(), [](std::uint32_t ticket) { return ticket == 0; });

@@ -10,6 +10,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "kernels/core/launch.h"
+#include "kernels/core/launch_arrivals.h"
 #include "kernels/core/operator.h"
 #include "kernels/registry.h"
 #include "server/exec/worker_pool.h"
@@ -34,7 +35,7 @@ struct KwBinding {
   /// What lies on the device too.
   struct Table {
     Segment segment;
-    std::uint32_t tickets[kernelwire::kLaunchTickets];
+    alignas(16) std::uint32_t tickets[kernelwire::kLaunchWords];
   };
 
   const KwRequest* request = nullptr;
