@@ -30,8 +30,8 @@ __device__ __forceinline__ typename R::Total AddPart(const R& reduction, const R
   return CombineLanes(reduction, total, 32);
 }
 
-/// The same of a row of one part. The last tile is as small as the row allows: what fills it up costs as much as what
-/// is there.
+/// The same of a row of one part. The last tile is as small as the row allows, since what fills it up costs as much as
+/// the rest. Warps have pieces tile by tile, so its size is that of ReduceTuning::vectors for as many threads.
 template <typename R, typename Rows>
 __device__ __forceinline__ typename R::Total AddRow(const R& reduction, const ReduceArguments& arguments,
                                                     const Rows& rows, int threads) {

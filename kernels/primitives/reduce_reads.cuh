@@ -46,8 +46,8 @@ class ResultRows {
   }
 
   /// Of the `count` vectors of the result from `begin` on the first kCount of thread `lane` of `threads`: vectors in
-  /// turn, or as many pieces as fill them. In place of what is not there, what changes nothing. Requires: begin + count
-  /// <= arguments.vectors, kCount * threads < 2^27.
+  /// turn, or as many pieces as fill them (TilePieces). In place of what is not there, what changes nothing. Requires:
+  /// `count` is what is left of the row, or at least kCount * threads; that is below 2^27; all of a warp calls it.
   template <int kCount>
   __device__ __forceinline__ void Load(const ReduceArguments& arguments, std::int64_t begin, int lane, int threads,
                                        int count, T fill, Elements (&tile)[kCount]) const {

@@ -18,8 +18,8 @@
 //   Share AddShares(Share, Share);
 //   static Total TotalOf(Share, Reference);
 //
-// Vector k of a part belongs to thread k % threads, or piece k, where rows are of those (RowShares); a thread adds
-// what it has in order, a tile at a time. So the order of every sum follows from type and width alone.
+// Vector k of a part belongs to thread k % threads; pieces, where rows are of those (RowShares), as TilePieces says. A
+// thread adds what it has in order, a tile at a time. So the order of every sum follows from type and width alone.
 #ifndef KERNELWIRE_KERNELS_PRIMITIVES_REDUCE_ROWS_CUH_
 #define KERNELWIRE_KERNELS_PRIMITIVES_REDUCE_ROWS_CUH_
 
