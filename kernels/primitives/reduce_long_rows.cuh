@@ -6,7 +6,6 @@
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>
 
-#include <algorithm>
 #include <cstdint>
 
 #include "kernels/device/launch.cuh"
@@ -213,7 +212,7 @@ __global__ void __launch_bounds__(kLongRowBlock, ThreadsOfRows<R, kReads>() / kL
 
 /// PartSharing::kGrid. The same, but the first block of a result waits for what the others leave in memory. They come
 /// after it in the grid, before the blocks of other results: so they run, or will, whoever else waits. A kernel of its
-/// own: together they would take more registers than either; and there are fewer blocks than three a multiprocessor.
+/// own: together they would take more registers than either.
 template <typename R, RowReads kReads>
 __global__ void __launch_bounds__(kLongRowBlock, ThreadsOfRows<R, kReads>() / kLongRowBlock)
     ReduceSharedRowsKernel(const __grid_constant__ ReduceArguments arguments, const R reduction, const int blocks) {
