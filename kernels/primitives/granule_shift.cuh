@@ -49,26 +49,41 @@ struct KnownShift {
 };
 
 /// Any distance: for wider elements, and for lanes of several rows, which had to take turns at the known ones.
-template <typename T>
+/// `kByPairs`: it is read by pairs of words, which takes a third more of shared memory's time than by granules, and
+/// leaves fewer words to choose among.
+template <typename T, bool kByPairs>
 struct AnyShift {
   bool one;
   bool two;
   unsigned bits;
 
   __device__ __forceinline__ Granule Apply(const Granule* at) const {
-    const Granule low = at[0];
-    const Granule high = at[1];
-    unsigned words[] = {low.words[0],  low.words[1],  low.words[2],  low.words[3],
-                        high.words[0], high.words[1], high.words[2], high.words[3]};
+    if constexpr (kByPairs) {
+      const auto* const pairs = reinterpret_cast<const uint2*>(at) + (two ? 1 : 0);
+      const uint2 first = pairs[0];
+      const uint2 second = pairs[1];
+      const uint2 third = pairs[2];
+      unsigned words[] = {first.x, first.y, second.x, second.y, third.x, third.y};
 #pragma unroll
-    for (int i = 0; i < 7; ++i) {
-      words[i] = one ? words[i + 1] : words[i];
-    }
+      for (int i = 0; i < 5; ++i) {
+        words[i] = one ? words[i + 1] : words[i];
+      }
+      return ShiftedDown<T>(words, bits);
+    } else {
+      const Granule low = at[0];
+      const Granule high = at[1];
+      unsigned words[] = {low.words[0],  low.words[1],  low.words[2],  low.words[3],
+                          high.words[0], high.words[1], high.words[2], high.words[3]};
 #pragma unroll
-    for (int i = 0; i < 5; ++i) {
-      words[i] = two ? words[i + 2] : words[i];
+      for (int i = 0; i < 7; ++i) {
+        words[i] = one ? words[i + 1] : words[i];
+      }
+#pragma unroll
+      for (int i = 0; i < 5; ++i) {
+        words[i] = two ? words[i + 2] : words[i];
+      }
+      return ShiftedDown<T>(words, bits);
     }
-    return ShiftedDown<T>(words, bits);
   }
 };
 
@@ -85,21 +100,24 @@ struct PairShift {
 };
 
 /// Calls f(shift) with the shift of `bytes` < 16, a whole number of elements, for a row of `count` elements.
-/// `kUniform`: equal for all threads of a warp. Where rows of that many elements lie one after another, they all
-/// begin on boundaries of 8 bytes, or hardly any two neighbours do: lanes of several rows seldom part ways here.
-template <typename T, bool kUniform, typename F>
+/// `kLanes`: that share a row; 32: it is equal for all threads of a warp. Where rows of that many elements lie one
+/// after another, they all begin on boundaries of 8 bytes, or hardly any two neighbours do: lanes of several rows
+/// seldom part ways here.
+template <typename T, int kLanes, typename F>
 __device__ __forceinline__ void WithShift(int bytes, int count, const F& f) {
+  constexpr bool kUniform = kLanes == 32;
+  constexpr bool kByPairs = kLanes == 8 || kLanes == 16;  // fewer lanes, and whole warps, wait for shared memory more
   const unsigned bits = static_cast<unsigned>(bytes) % 4 * 8;
   const int words = bytes / 4;
   if constexpr (sizeof(T) == 8) {
     f(PairShift{words >= 2});
   } else if constexpr (kUniform && sizeof(T) != 2) {
-    f(AnyShift<T>{words % 2 != 0, words >= 2, bits});
+    f(AnyShift<T, kByPairs>{words % 2 != 0, words >= 2, bits});
   } else if constexpr (!kUniform) {
     if ((bytes | count * static_cast<int>(sizeof(T))) % 8 == 0) {
       f(PairShift{words >= 2});
     } else {
-      f(AnyShift<T>{words % 2 != 0, words >= 2, bits});
+      f(AnyShift<T, kByPairs>{words % 2 != 0, words >= 2, bits});
     }
   } else if (words == 0) {
     f(KnownShift<T, 0>{bits});

@@ -1,11 +1,11 @@
 // The threads that share a row, and reductions over them whose result is the same, to the bit, in each of them: a few
 // lanes of a warp, or a block, or a cluster of blocks that exchange partial results through distributed shared memory.
 //
-// The order of a reduction does not depend on how many threads share the row. A row longer than a warp's 2 KiB is cut
-// into stretches of 2 KiB: 32 lanes with 64 bytes each. A lane combines its 64 bytes, the lanes combine theirs, and the
-// stretches are the leaves of a binary tree, neighbours first. Whether a warp has one stretch or two, whether a block
-// has four warps or sixteen, and how many blocks there are, only decides who computes which part of that tree. So the
-// choice may follow from what is fastest, and the bits stay.
+// The order of a reduction does not depend on how many threads share the row. A row longer than lanes hold is cut into
+// stretches of 2 KiB, one a warp: 32 lanes with 64 bytes each. A lane combines its 64 bytes, the lanes combine theirs,
+// and the stretches are the leaves of a binary tree, neighbours first. Whether a warp has one stretch or two, whether a
+// block has four warps or sixteen, and how many blocks there are, only decides who computes which part of that tree. So
+// the choice may follow from what is fastest, and the bits stay.
 //
 // `combine` must give the same bits for (a, b) and (b, a), and `identity` must change nothing.
 #ifndef KERNELWIRE_KERNELS_PRIMITIVES_ROW_GROUP_CUH_

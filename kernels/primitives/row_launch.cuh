@@ -163,7 +163,16 @@ struct RowShape {
   static constexpr bool kOfBlocks = std::is_same_v<GroupType, BlockGroup>;
   static constexpr bool kLooksAhead = kAhead;
   static constexpr bool kReadsMuch = kMuch;
-  static constexpr bool kOfPlainRows = kMuch && kVectors == 4;  // TuneRows asks for it for no others
+  // TuneRows asks for these for no others.
+  static constexpr bool kOfPlainRows = kMuch && kVectors == 4;
+  static constexpr bool kOfOddRows = !kOfBlocks && kVectors > 4;
+
+  /// Whether TuneRows asks for it for rows of elements of so many bytes (kLongestOddRows).
+  static constexpr bool IsFor(int element_bytes) {
+    return !kOfOddRows || element_bytes == 2 || (element_bytes == 4 && kVectors < 8);
+  }
+
+  static constexpr int kVectorsTogether = kOfOddRows || kVectors < 4 ? kVectors : 4;  // see RowVectors
 
   // For __launch_bounds__: as many registers as let enough of the largest blocks run at a time. Rows that begin
   // anywhere want more, so their blocks are smaller (TuneRows).
@@ -175,7 +184,8 @@ struct RowShape {
   /// `threads_of_lanes`: of a multiprocessor, where lanes have rows that do not begin anywhere.
   static constexpr int ResidentBlocks(RowAccess access, int threads_of_lanes = kUsualThreadsOfLanes) {
     const bool shifted = BeginAnywhere(access);
-    return !kOfBlocks                  ? (shifted ? 768 : threads_of_lanes) / BlockThreads(access)
+    return kOfOddRows                  ? (kVectors > 6 ? 512 : 640) / BlockThreads(access)
+           : !kOfBlocks                ? (shifted ? 768 : threads_of_lanes) / BlockThreads(access)
            : kAhead                    ? 1
            : kVectors == 4 && !shifted ? 2
                                        : 3;
@@ -185,7 +195,17 @@ struct RowShape {
 /// Calls f with the shape of rows that kLanes lanes share.
 template <int kLanes, typename F>
 cudaError_t WithLaneShape(int vectors, F&& f) {
-  return vectors == 3 ? f(RowShape<LaneGroup<kLanes>, 3, false>{}) : f(RowShape<LaneGroup<kLanes>, 4, false>{});
+  using Group = LaneGroup<kLanes>;
+  switch (vectors) {
+    case 3:
+      return f(RowShape<Group, 3, false>{});
+    case 4:
+      return f(RowShape<Group, 4, false>{});
+    case 5:
+      return f(RowShape<Group, 5, false>{});
+    default:
+      return f(RowShape<Group, 6, false>{});
+  }
 }
 
 /// Calls f(RowShape<...>{}) for the shape that `tuning` asks for. Requires: a tuning of TuneRows that holds rows.
@@ -206,14 +226,17 @@ cudaError_t WithRowShape(const RowTuning& tuning, F&& f) {
     case 16:
       return WithLaneShape<16>(tuning.vectors, f);
     default:
-      return WithLaneShape<32>(tuning.vectors, f);
+      return tuning.vectors == 7   ? f(RowShape<LaneGroup<32>, 7, false>{})
+             : tuning.vectors == 8 ? f(RowShape<LaneGroup<32>, 8, false>{})
+                                   : WithLaneShape<32>(tuning.vectors, f);
   }
 }
 
 /// What a thread of `Shape` holds of a row.
 template <typename T, typename Shape, RowAccess kAccess>
-using HeldRow = std::conditional_t<kAccess == RowAccess::kTiled, TiledVectors<T, Shape::kVectors>,
-                                   RowVectors<T, Shape::kVectors, InVectors(kAccess), Shape::kReadsMuch>>;
+using HeldRow =
+    std::conditional_t<kAccess == RowAccess::kTiled, TiledVectors<T, Shape::kVectors>,
+                       RowVectors<T, Shape::kVectors, InVectors(kAccess), Shape::kReadsMuch, Shape::kVectorsTogether>>;
 
 template <RowAccess kAccess>
 using AccessTag = std::integral_constant<RowAccess, kAccess>;
@@ -256,15 +279,17 @@ cudaError_t LaunchHeld(RowAccess access, const Arguments& arguments, std::int64_
                       Kernels::template kHeld<Shape, kAccess>>(arguments, rows, stream);
   };
   if constexpr (Kernels::kUsual) {
-    if constexpr (!Shape::kOfBlocks) {
+    if constexpr (!Shape::kOfBlocks && !Shape::kOfOddRows) {
       constexpr int kRows = RowTile<T, Shape, Kernels::kInputs>::kRows;
       if (access == RowAccess::kTiled &&
           kRows * arguments.width * static_cast<std::int64_t>(sizeof(T)) % kGranuleBytes == 0) {
         return launch(AccessTag<RowAccess::kTiled>{});
       }
     }
-    if (access == RowAccess::kDense) {
-      return launch(AccessTag<RowAccess::kDense>{});
+    if constexpr (!Shape::kOfOddRows) {
+      if (access == RowAccess::kDense) {
+        return launch(AccessTag<RowAccess::kDense>{});
+      }
     }
     if constexpr (!Shape::kOfPlainRows) {
       if (access == RowAccess::kTiled || access == RowAccess::kOdd) {
@@ -272,12 +297,16 @@ cudaError_t LaunchHeld(RowAccess access, const Arguments& arguments, std::int64_
       }
     }
   }
-  if constexpr (!Shape::kOfPlainRows) {
-    if (!InVectors(access)) {
-      return launch(AccessTag<RowAccess::kShifted>{});
+  if constexpr (Shape::kOfOddRows) {
+    return launch(AccessTag<RowAccess::kShifted>{});
+  } else {
+    if constexpr (!Shape::kOfPlainRows) {
+      if (!InVectors(access)) {
+        return launch(AccessTag<RowAccess::kShifted>{});
+      }
     }
+    return launch(AccessTag<RowAccess::kPlain>{});
   }
-  return launch(AccessTag<RowAccess::kPlain>{});
 }
 
 /// Launches rows of type T, with results of type `y_type`, by the tuning that fits them. `Kernels` names an operator's
@@ -293,7 +322,10 @@ cudaError_t LaunchRowsOf(RowWork work, DataType y_type, RowAccess access, std::i
   arguments.tuning = TuneRows(work, row_bytes, rows, static_cast<int>(sizeof(T)), plain, device);
   if (y_type == kDataTypeOf<T> && arguments.width > 0 && arguments.tuning.method != RowTuning::Method::kStream) {
     return WithRowShape(arguments.tuning, [&](auto shape) {
-      return LaunchHeld<T, Kernels, decltype(shape)>(access, arguments, rows, stream);
+      if constexpr (decltype(shape)::IsFor(sizeof(T))) {
+        return LaunchHeld<T, Kernels, decltype(shape)>(access, arguments, rows, stream);
+      }
+      return cudaErrorInvalidValue;
     });
   }
   arguments.tuning = StreamRows(row_bytes, rows);

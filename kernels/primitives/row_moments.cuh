@@ -184,15 +184,16 @@ __device__ __forceinline__ Deviations<Acc> DeviationsOfStretch(const Group& grou
   Acc squares[2] = {};
 #pragma unroll
   for (int v = s * Held::kVectorsOfStretch; v < (s + 1) * Held::kVectorsOfStretch; ++v) {
+    const bool whole = kWhole || v < Held::template kFirstThatEnds<Group>;
     const int left = count - Held::IndexOf(group, v);
-    if (kPassesBy && left <= 0) {
+    if (kPassesBy && !whole && left <= 0) {
       continue;
     }
     Acc values[Held::kLength];
     Unpack<typename Held::Element>(held.vectors[v], values);
 #pragma unroll
     for (int j = 0; j < Held::kLength; ++j) {
-      const Acc deviation = kWhole || left > (Held::kPlain ? 0 : j) ? values[j] - mean : Acc{0};
+      const Acc deviation = whole || left > (Held::kPlain ? 0 : j) ? values[j] - mean : Acc{0};
       sums[j % 2] += deviation;
       squares[j % 2] = fma(deviation, deviation, squares[j % 2]);
     }

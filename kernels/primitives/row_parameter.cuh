@@ -75,7 +75,7 @@ class DeviceParameter {
   }
 
   /// Vectors that are asked for together at most.
-  static constexpr int kTogether = kVectors < 4 ? kVectors : 4;
+  static constexpr int kTogether = kVectors < 8 ? kVectors : 4;
 
   /// Whether it is a plain row of T, which `Prefetch`, `Fetch` and `Base` are for.
   __device__ __forceinline__ bool IsOfSameType() const { return same_type_; }
@@ -125,7 +125,9 @@ class DeviceParameter {
         const Granule last = LoadConstantElements(Base(group) + first * kStep<Group> + left - rest, rest);
 #pragma unroll
         for (int v = 0; v < kCount; ++v) {
-          ReplaceIf(left / kStep<Group> == v, last, held_.vectors[v]);
+          if (first + v >= RowVectors<T, kVectors, false>::template kFirstThatEnds<Group>) {
+            ReplaceIf(left / kStep<Group> == v, last, held_.vectors[v]);
+          }
         }
       }
     }

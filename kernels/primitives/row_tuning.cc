@@ -153,6 +153,15 @@ RowTuning StreamRows(std::int64_t row_bytes, std::int64_t rows) {
 
 RowTuning TuneRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, int element_bytes, bool plain,
                    const RowDevice& device) {
+  const bool wide = element_bytes > 2;
+  if (AreOddRows(row_bytes, element_bytes) && row_bytes <= kLongestOddRows[wide]) {
+    for (const LaneShape& shape : kOfOddRows) {
+      if (row_bytes <= std::int64_t{16} * shape.lanes * shape.vectors) {
+        return ShareWarps(shape.lanes, shape.vectors,
+                          TurnsOfLanes(work, row_bytes, rows, element_bytes, shape.lanes, shape.vectors));
+      }
+    }
+  }
   for (const int lanes : {4, 8, 16, 32}) {
     if (row_bytes <= std::int64_t{64} * lanes) {
       // What a lane has no elements for costs almost what they would.
@@ -166,7 +175,6 @@ RowTuning TuneRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, int 
   if (!device.clusters) {
     return TuneRowsOfBlocks(row_bytes, plain);
   }
-  const bool wide = element_bytes > 2;
   RowTuning tuning =
       Hold(plain ? ForPlainRows(work, row_bytes, rows, wide) : ForShiftedRows(work, row_bytes, rows, wide), row_bytes);
   tuning.reads_much = plain && ReadMuch(row_bytes, rows);

@@ -4,7 +4,7 @@
 // The order of a reduction follows from the row's bytes alone (row_group.cuh), whoever computes it. So this choice may
 // follow from the operator and from the number of rows too, and a row still gives the same bits alone, in company, on
 // any lane, and in add_rms_norm as in rms_norm. Two things must follow from the row's bytes (and the architecture)
-// only: how many lanes share a row of up to a stretch, and how much of it each has; and which rows are streamed.
+// only: which rows lanes hold, how many share a row, and how much of it each has; and which rows are streamed.
 #ifndef KERNELWIRE_KERNELS_PRIMITIVES_ROW_TUNING_H_
 #define KERNELWIRE_KERNELS_PRIMITIVES_ROW_TUNING_H_
 
@@ -63,6 +63,11 @@ inline constexpr std::int64_t kBytesOfStretch = 2048;
 inline constexpr std::int64_t kLongestHeldRow = std::int64_t{1} << 20;
 /// The same of a single block.
 inline constexpr std::int64_t kLongestRowOfBlock = std::int64_t{1} << 16;
+
+/// Whether rows are no multiple of half a vector, so that they always begin anywhere, and lanes hold more of them.
+constexpr bool AreOddRows(std::int64_t row_bytes, int element_bytes) {
+  return element_bytes <= 4 && row_bytes % 8 != 0;
+}
 
 /// Threads of a block whose lanes hold `vectors` vectors each. An H200 starts no more than a block in 1.2 ns, which is
 /// what it takes to read and write 2 KiB: blocks hold rows of 3 or 4 KiB, where their lanes are full.

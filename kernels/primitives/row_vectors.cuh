@@ -22,6 +22,8 @@
 
 namespace kernelwire {
 
+class BlockGroup;  // row_group.cuh
+
 /// A row of `count` elements as its reader sees it. `has_before`, `has_after`: at least as much of its tensor lies
 /// there as a read of 16 bytes may reach beyond the row.
 template <typename T>
@@ -77,15 +79,16 @@ struct FillMinusInfinity {
 /// `kPlainRows`: every row of the launch begins on a 16-byte boundary and is a whole number of vectors, which the host
 /// knows (row_access.h). It spares registers, and changes no element's place. Other rows lie in shared memory between
 /// Begin and Finish, and the vectors may still be those of another row. `kLasting`: plain rows are read
-/// with CachePriority::kLong.
-template <typename T, int kVectorsOfThread, bool kPlainRows, bool kLasting = false>
+/// with CachePriority::kLong. `kVectorsTogether`: of a thread, that are summed before lanes meet (row_group.cuh).
+template <typename T, int kVectorsOfThread, bool kPlainRows, bool kLasting = false,
+          int kVectorsTogether = (kVectorsOfThread < 4 ? kVectorsOfThread : 4)>
 struct RowVectors {
   using Element = T;
   static constexpr bool kPlain = kPlainRows;
   static constexpr int kVectors = kVectorsOfThread;
   static constexpr int kLength = kElementsOfGranule<T>;
-  static constexpr int kHeld = kVectors * kLength;                       // elements of a thread
-  static constexpr int kVectorsOfStretch = kVectors < 4 ? kVectors : 4;  // see row_group.cuh
+  static constexpr int kHeld = kVectors * kLength;  // elements of a thread
+  static constexpr int kVectorsOfStretch = kVectorsTogether;
   static constexpr int kStretches = kVectors / kVectorsOfStretch;
 
   template <typename Group>
@@ -104,6 +107,11 @@ struct RowVectors {
     constexpr int kLanes = Group::kLanes;
     return ((group.rank() - group.lane()) * kVectors + v * kLanes + group.lane()) * kLength;
   }
+
+  /// The first vector that may reach beyond a row's end. Where lanes have three vectors or more, the row would not fit
+  /// into fewer (row_tuning.cc), and ends in the last.
+  template <typename Group>
+  static constexpr int kFirstThatEnds = !std::is_same_v<Group, BlockGroup> && kVectors >= 3 ? kVectors - 1 : 0;
 
   /// Elements from the beginning of one of a thread's vectors to that of the next.
   template <typename Group>
@@ -221,7 +229,7 @@ struct RowVectors {
 
   template <typename Group>
   __device__ __forceinline__ void TakeVectors(const Group& group, const RowSource<T>& row, Granule* place) {
-    WithShift<T, Group::kLanes == 32>(OddBytesOf(row.data), row.count, [&](const auto& shift) {
+    WithShift<T, Group::kLanes>(OddBytesOf(row.data), row.count, [&](const auto& shift) {
 #pragma unroll
       for (int v = 0; v < kVectors; ++v) {
         vectors[v] = SpaceOf(group, place, v / kVectorsOfStretch).Take(shift, v % kVectorsOfStretch);
@@ -248,7 +256,7 @@ struct RowVectors {
         continue;
       }
 #pragma unroll
-      for (int v = s * kVectorsOfStretch; v < (s + 1) * kVectorsOfStretch; ++v) {
+      for (int v = s * kVectorsOfStretch + kFirstThatEnds<Group>; v < (s + 1) * kVectorsOfStretch; ++v) {
         const int left = count - IndexOf(group, v);
         if (left >= kLength) {
           continue;

@@ -86,7 +86,7 @@ class StretchSpace {
     auto* base = reinterpret_cast<unsigned char*>(to) - odd + lane_ * 16;
     asm volatile("" : "+l"(base), "+r"(left));  // see Fetch
     const int head = odd != 0 ? 1 : 0;          // what comes before belongs to another stretch
-    WithShift<T, kLanes == 32>((16 - odd) % 16, width, [&](const auto& shift) {
+    WithShift<T, kLanes>((16 - odd) % 16, width, [&](const auto& shift) {
 #pragma unroll
       for (int i = 0; i < kVectors; ++i) {
         if (left > i * kLanes && (i > 0 || lane_ >= head)) {

@@ -104,7 +104,8 @@ TEST_P(RowOrderTest, ShortRowsHaveTheBitsThatTheyHaveAlone) {
   const auto& [name, row_inputs, parameters, dtype] = GetParam();
   const Operator& op = *FindOperator(name);
   constexpr std::int64_t kRows = 1001;
-  for (const std::int64_t width : {18, 36, 64, 100, 101, 254, 380, 506, 508, 764, 1000, 1004}) {
+  for (const std::int64_t width :
+       {18, 36, 64, 100, 101, 139, 177, 254, 257, 333, 380, 506, 508, 513, 764, 1000, 1004, 1025, 1401}) {
     const auto row_bytes = static_cast<std::ptrdiff_t>(width) * static_cast<std::ptrdiff_t>(SizeOf(dtype));
     OperatorCase together;
     together.name = "width_" + std::to_string(width);
@@ -139,38 +140,66 @@ TEST_P(RowOrderTest, ShortRowsHaveTheBitsThatTheyHaveAlone) {
   }
 }
 
-/// Rows of large tensors, which lanes may have several of in turn: every third row is alike. On a GPU only: the host
-/// has no turns.
-TEST_P(RowOrderTest, ShortRowsOfLargeTensorsAreAlikeWhereTheirElementsAre) {
+/// A row far from zero, whose first mean must be corrected; one whose squares leave f32; and an ordinary one. They
+/// begin everywhere in turn, where a row is no multiple of 16 bytes.
+HostTensor ThreeKindsOfRows(DataType dtype, std::int64_t width) {
+  const HostTensor ordinary = MakeTensor(dtype, {width}, Values::kNormal, kRowSeed);
+  std::vector<double> far = ToDoubles(ordinary);
+  for (double& value : far) {
+    value = 1000.0 + value;
+  }
+  const HostTensor kinds[] = {FromDoubles(dtype, {width}, far), FromDoubles(dtype, {width}, HugeValues(width)),
+                              ordinary};
+  HostTensor three;
+  three.desc = TensorDesc{dtype, {3, width}};
+  for (const HostTensor& kind : kinds) {
+    three.bytes.insert(three.bytes.end(), kind.bytes.begin(), kind.bytes.end());
+  }
+  return three;
+}
+
+/// Rows of large tensors, which may take another way than those of small ones: three rows over and over are in each
+/// place what they are in a tensor of three. On a GPU only: the host has no such ways.
+TEST_P(RowOrderTest, RowsOfLargeTensorsAreThoseOfSmallOnes) {
   SCOPED_TRACE("seed " + std::to_string(kRowSeed));
   const auto& [name, row_inputs, parameters, dtype] = GetParam();
   for (DeviceRunner* const device : AllDeviceRunners()) {
     if (device->name() == "host") {
       continue;
     }
-    for (const std::int64_t width : {64, 192, 320, 768}) {
+    for (const std::int64_t width : {64, 257, 1001, 4097}) {
       const auto row_bytes = static_cast<std::size_t>(width) * SizeOf(dtype);
       const std::size_t rows = (std::size_t{66} << 20) / row_bytes + 1;
-      OperatorCase test_case;
-      test_case.name = "three_rows_over_and_over";
-      const HostTensor three = MakeTensor(dtype, {3, width}, Values::kNormal, kRowSeed);
-      HostTensor x;
-      x.desc = TensorDesc{dtype, {static_cast<std::int64_t>(rows), width}};
-      x.bytes.resize(rows * row_bytes);
-      for (std::size_t at = 0; at < x.bytes.size(); at += three.bytes.size()) {
-        std::memcpy(&x.bytes[at], three.bytes.data(), std::min(three.bytes.size(), x.bytes.size() - at));
-      }
-      test_case.inputs.assign(static_cast<std::size_t>(row_inputs), x);
+      OperatorCase of_three;
+      of_three.name = "three_rows";
+      of_three.inputs.assign(static_cast<std::size_t>(row_inputs), ThreeKindsOfRows(dtype, width));
       for (int i = 0; i < parameters; ++i) {
-        test_case.inputs.push_back(MakeTensor(dtype, {width}, Values::kUniform, kRowSeed));
+        of_three.inputs.push_back(MakeTensor(dtype, {width}, Values::kUniform, kRowSeed));
       }
-      const auto outputs = device->Run(*FindOperator(name), test_case);
-      ASSERT_TRUE(outputs.ok()) << outputs.status();
-      const std::vector<std::byte>& bytes = (*outputs)[0].bytes;
-      ASSERT_EQ(bytes.size(), rows * row_bytes);
-      for (std::size_t row = 3; row < rows; ++row) {
-        ASSERT_EQ(std::memcmp(&bytes[row * row_bytes], &bytes[row % 3 * row_bytes], row_bytes), 0)
-            << "width " << width << ", row " << row << " of " << rows;
+      OperatorCase of_many = of_three;
+      of_many.name = "three_rows_over_and_over";
+      for (std::size_t i = 0; i < static_cast<std::size_t>(row_inputs); ++i) {
+        HostTensor& x = of_many.inputs[i];
+        const std::vector<std::byte> three = x.bytes;
+        x.desc = TensorDesc{dtype, {static_cast<std::int64_t>(rows), width}};
+        x.bytes.resize(rows * row_bytes);
+        for (std::size_t at = 0; at < x.bytes.size(); at += three.size()) {
+          std::memcpy(&x.bytes[at], three.data(), std::min(three.size(), x.bytes.size() - at));
+        }
+      }
+      const auto three = device->Run(*FindOperator(name), of_three);
+      ASSERT_TRUE(three.ok()) << three.status();
+      const auto many = device->Run(*FindOperator(name), of_many);
+      ASSERT_TRUE(many.ok()) << many.status();
+      for (std::size_t i = 0; i < many->size(); ++i) {
+        const std::vector<std::byte>& bytes = (*many)[i].bytes;
+        if (bytes.size() != rows * row_bytes) {
+          continue;  // a statistic
+        }
+        for (std::size_t row = 0; row < rows; ++row) {
+          ASSERT_EQ(std::memcmp(&bytes[row * row_bytes], &(*three)[i].bytes[row % 3 * row_bytes], row_bytes), 0)
+              << "width " << width << ", row " << row << " of " << rows << ", output " << i;
+        }
       }
     }
   }
@@ -183,8 +212,9 @@ TEST_P(RowOrderTest, TheUsualLaunchChangesNoBit) {
   const auto& [name, row_inputs, parameters, dtype] = GetParam();
   const Operator& op = *FindOperator(name);
   for (const std::int64_t width :
-       {7,    64,   100,  101,  254,   256,   320,   508,   764,   768,   1000,  1001,  1024,   1537,  2048,
-        3000, 4097, 5000, 8192, 12289, 16384, 18432, 24580, 33001, 40000, 65536, 65540, 131073, 150000}) {
+       {7,    64,   100,   101,   141,   173,   254,   256,   257,   320,   333,    508,   513,
+        661,  764,  768,   1000,  1001,  1024,  1025,  1301,  1537,  1999,  2048,   3000,  4097,
+        5000, 8192, 12289, 16384, 18432, 24580, 33001, 40000, 65536, 65540, 131073, 150000}) {
     const auto case_of = [&, op_inputs = row_inputs, op_parameters = parameters, type = dtype](std::int64_t rows) {
       OperatorCase test_case;
       test_case.name = std::to_string(rows) + "_rows_of_" + std::to_string(width);
@@ -264,16 +294,18 @@ TEST(RowTuningTest, HoldsEveryRowInAnOrderThatFollowsFromItsBytes) {
   for (const RowWork work : {RowWork::kOneSum, RowWork::kTwoInputs, RowWork::kSoftmax, RowWork::kMoments}) {
     for (std::int64_t row_bytes = 2; row_bytes <= kLongestHeldRow + 4096; row_bytes += row_bytes < 4096 ? 2 : 1022) {
       for (const RowDevice& device : kDevices) {
-        const RowTuning alone = TuneRows(work, row_bytes, 1, 2, true, device);
+        const int element_bytes = row_bytes % 4 == 0 ? 4 : 2;
+        const RowTuning alone = TuneRows(work, row_bytes, 1, element_bytes, true, device);
         for (const bool plain : {false, true}) {
           for (const std::int64_t rows : {1, 30, 1000, 1000000}) {
-            const int element_bytes = row_bytes % 4 == 0 ? 4 : 2;
             const RowTuning tuning = TuneRows(work, row_bytes, rows, element_bytes, plain, device);
             SCOPED_TRACE(std::to_string(row_bytes) + " bytes, " + std::to_string(rows) + " rows: " + tuning.ToString());
             ASSERT_EQ(tuning.method, alone.method);
             if (tuning.method == RowTuning::Method::kLanes) {
               ASSERT_EQ(tuning.threads, alone.threads);
               ASSERT_EQ(tuning.vectors, alone.vectors);
+              // RowVectors::kFirstThatEnds.
+              ASSERT_TRUE(tuning.vectors < 3 || row_bytes > std::int64_t{16} * tuning.threads * (tuning.vectors - 1));
             }
             if (tuning.method != RowTuning::Method::kStream) {
               const std::int64_t of_block = std::int64_t{tuning.threads} * tuning.vectors * 16;

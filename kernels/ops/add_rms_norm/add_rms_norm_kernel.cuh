@@ -153,7 +153,7 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess), kFew ? 1 : Shape
       [&](const auto& row, Loads& loads, const auto& /*again*/) {
         DeviceParameter<T, Shape::kVectors, Acc, kAccess> weight(row.weight_word, row.weight, Acc{1});
         // Beside two FP16 rows registers do not hold them: ptxas spills.
-        constexpr bool kFetch = Shape::kVectors <= 4 && (kFew || !std::is_same_v<T, __half>);
+        constexpr bool kFetch = Shape::kVectors < 8 && (kFew || !std::is_same_v<T, __half>);
         if (kFetch) {
           weight.Prefetch(group, width);
         }

@@ -143,15 +143,15 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess), Shape::ResidentB
       group, blocks, arguments.total_rows, row_at, space, Loads(space.In(0)),
       [&](const auto& row, Loads& loads, const auto& /*again*/) {
         DeviceParameter<T, Shape::kVectors, Acc, kAccess> weight(row.weight_word, row.weight, Acc{1});
-        if (Shape::kVectors <= 4) {
+        if (Shape::kVectors < 8) {
           weight.Prefetch(group, width);
         }
         const Acc sum = RowSum(group, SumOfSquares<Acc>(loads.x));
         loads.x.StayPacked();
         weight.StayPacked();
         const RmsFactor<Acc> scale(mean(sum), arguments.epsilon);
-        StoreRmsNorm<(Shape::kVectors <= 4)>(group, loads.x, weight, scale, row, width, arguments.epsilon.f64,
-                                             space.Out(), [x = row.x.data](int i) { return Widen<double>(x[i]); });
+        StoreRmsNorm<(Shape::kVectors < 8)>(group, loads.x, weight, scale, row, width, arguments.epsilon.f64,
+                                            space.Out(), [x = row.x.data](int i) { return Widen<double>(x[i]); });
       });
 }
 
