@@ -49,7 +49,7 @@ struct KnownShift {
 };
 
 /// Any distance: for wider elements, and for lanes of several rows, which had to take turns at the known ones.
-/// `kByPairs`: it is read by pairs of words, which takes a third more of shared memory's time than by granules, and
+/// `kByPairs`: it is read by pairs of words, which takes half as much again of shared memory's time as by granules, and
 /// leaves fewer words to choose among.
 template <typename T, bool kByPairs>
 struct AnyShift {
