@@ -154,6 +154,25 @@ struct RowLoads {
 /// How many threads a multiprocessor has at a time, where lanes have rows.
 inline constexpr int kUsualThreadsOfLanes = 896;
 
+/// The most blocks of `threads` threads that __launch_bounds__ may ask for, by what a multiprocessor of the
+/// architecture runs at a time (CUDA C++ Programming Guide, technical specifications per compute capability).
+constexpr int MostResidentBlocks(int threads) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+  constexpr int kThreads = 1024;
+  constexpr int kBlocks = 16;
+#elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ > 800 && __CUDA_ARCH__ < 900
+  constexpr int kThreads = 1536;
+  constexpr int kBlocks = 16;
+#elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1100
+  constexpr int kThreads = 1536;
+  constexpr int kBlocks = 24;
+#else
+  constexpr int kThreads = 2048;
+  constexpr int kBlocks = 32;
+#endif
+  return kThreads / threads < kBlocks ? kThreads / threads : kBlocks;
+}
+
 /// A group of threads, what each of them holds, whether it looks ahead, and whether it is for launches that read much,
 /// as types.
 template <typename GroupType, int kVectorsOfThread, bool kAhead, bool kMuch = false>
@@ -184,11 +203,13 @@ struct RowShape {
   /// `threads_of_lanes`: of a multiprocessor, where lanes have rows that do not begin anywhere.
   static constexpr int ResidentBlocks(RowAccess access, int threads_of_lanes = kUsualThreadsOfLanes) {
     const bool shifted = BeginAnywhere(access);
-    return kOfOddRows                  ? (kVectors > 6 ? 512 : 640) / BlockThreads(access)
-           : !kOfBlocks                ? (shifted ? 768 : threads_of_lanes) / BlockThreads(access)
-           : kAhead                    ? 1
-           : kVectors == 4 && !shifted ? 2
-                                       : 3;
+    const int wanted = kOfOddRows                  ? (kVectors > 6 ? 512 : 640) / BlockThreads(access)
+                       : !kOfBlocks                ? (shifted ? 768 : threads_of_lanes) / BlockThreads(access)
+                       : kAhead                    ? 1
+                       : kVectors == 4 && !shifted ? 2
+                                                   : 3;
+    const int most = MostResidentBlocks(BlockThreads(access));
+    return wanted < most ? wanted : most;
   }
 };
 
