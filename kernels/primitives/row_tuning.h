@@ -3,8 +3,9 @@
 //
 // The order of a reduction follows from the row's bytes alone (row_group.cuh), whoever computes it. So this choice may
 // follow from the operator and from the number of rows too, and a row still gives the same bits alone, in company, on
-// any lane, and in add_rms_norm as in rms_norm. Two things must follow from the row's bytes (and the architecture)
-// only: which rows lanes hold, how many share a row, and how much of it each has; and which rows are streamed.
+// any lane, and in add_rms_norm as in rms_norm. Two things must follow from the row's bytes, those of an element and
+// the architecture only: which rows lanes hold, how many share a row, and how much of it each has; and which rows are
+// streamed.
 #ifndef KERNELWIRE_KERNELS_PRIMITIVES_ROW_TUNING_H_
 #define KERNELWIRE_KERNELS_PRIMITIVES_ROW_TUNING_H_
 

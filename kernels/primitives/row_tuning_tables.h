@@ -16,9 +16,9 @@ struct LaneShape {
   int vectors;
 };
 
-/// Of rows that are no multiple of half a vector, by length: the first that holds a row is its own. They take several
-/// times the instructions of others, for whatever a lane could hold; so lanes have little that they do not need, and
-/// hold longer rows than others.
+/// Of rows that are no multiple of half a vector, by length: the first that holds a row is its own. They take up to
+/// three times the instructions of others, for whatever a lane could hold; so lanes have little that they do not need,
+/// and hold longer rows than others.
 inline constexpr LaneShape kOfOddRows[] = {{4, 2},  {4, 3},  {4, 4},  {4, 5},  {4, 6},  {8, 4},  {8, 5},  {8, 6},
                                            {16, 4}, {16, 5}, {16, 6}, {32, 4}, {32, 5}, {32, 6}, {32, 7}, {32, 8}};
 
