@@ -1,6 +1,6 @@
-// Sixteen bytes of memory as a thread moves them: packed elements of any floating-point type, widened for arithmetic
-// and narrowed once at the end. They stay packed in 32-bit registers, since a 16-bit element alone would take a whole
-// one.
+// Sixteen bytes of memory, or four, as a thread moves them: packed elements of any floating-point type, widened for
+// arithmetic and narrowed once at the end. They stay packed in 32-bit registers, since a 16-bit element alone would
+// take a whole one.
 #ifndef KERNELWIRE_KERNELS_PRIMITIVES_GRANULE_CUH_
 #define KERNELWIRE_KERNELS_PRIMITIVES_GRANULE_CUH_
 
@@ -23,13 +23,19 @@ inline constexpr DataType kDataTypeOf = std::is_same_v<T, __half>          ? Dat
                                         : std::is_same_v<T, float>         ? DataType::kFp32
                                                                            : DataType::kFp64;
 
-/// Lies on a 16-byte boundary of memory.
-struct alignas(16) Granule {
-  unsigned words[4];
+/// Words of 4 bytes that a thread moves at once. They lie on a boundary of as many bytes.
+template <int kWords>
+struct alignas(4 * kWords) Words {
+  unsigned words[kWords];
 };
 
+using Granule = Words<4>;
+using Word = Words<1>;
+
+template <typename T, typename Unit>
+inline constexpr int kElementsOf = static_cast<int>(sizeof(Unit) / sizeof(T));
 template <typename T>
-inline constexpr int kElementsOfGranule = 16 / static_cast<int>(sizeof(T));
+inline constexpr int kElementsOfGranule = kElementsOf<T, Granule>;
 
 /// Device memory only: without that promise the compiler takes the slower path that finds out.
 __device__ __forceinline__ Granule LoadGranule(const void* from) {
@@ -51,15 +57,49 @@ __device__ __forceinline__ void LoadGranuleIf(bool condition, const void* from, 
       : "l"(from), "r"(static_cast<unsigned>(condition)));
 }
 
+/// The same of a word, by way of the first-level cache: neighbouring words that begin anywhere share sectors.
+__device__ __forceinline__ void LoadWordIf(bool condition, const void* from, Word& word) {
+  asm volatile(
+      "{\n"
+      "  .reg .pred wanted;\n"
+      "  setp.ne.u32 wanted, %2, 0;\n"
+      "  @wanted ld.global.u32 %0, [%1];\n"
+      "}\n"
+      : "+r"(word.words[0])
+      : "l"(from), "r"(static_cast<unsigned>(condition)));
+}
+
+/// That of the first 2 bytes of a word, and zeros.
+__device__ __forceinline__ void LoadHalfWordIf(bool condition, const void* from, Word& word) {
+  asm volatile(
+      "{\n"
+      "  .reg .pred wanted;\n"
+      "  setp.ne.u32 wanted, %2, 0;\n"
+      "  @wanted ld.global.u16 %0, [%1];\n"
+      "}\n"
+      : "+r"(word.words[0])
+      : "l"(from), "r"(static_cast<unsigned>(condition)));
+}
+
 /// The same of memory that nobody writes while the kernel runs: such reads need not keep their place among writes.
 __device__ __forceinline__ Granule LoadConstantGranule(const void* from) {
   const uint4 words = __ldg(static_cast<const uint4*>(from));
   return {{words.x, words.y, words.z, words.w}};
 }
 
+/// That, or a word of such memory.
+template <typename Unit>
+__device__ __forceinline__ Unit LoadConstant(const void* from) {
+  if constexpr (std::is_same_v<Unit, Word>) {
+    return {{__ldg(static_cast<const unsigned*>(from))}};
+  } else {
+    return LoadConstantGranule(from);
+  }
+}
+
 /// That under a condition, else `granule` stays as it is. It keeps its place behind the reads of LoadGranuleIf:
 /// otherwise the compiler would have it wait until they have been used.
-__device__ __forceinline__ void LoadConstantGranuleIf(bool condition, const void* from, Granule& granule) {
+__device__ __forceinline__ void LoadConstantIf(bool condition, const void* from, Granule& granule) {
   asm volatile(
       "{\n"
       "  .reg .pred wanted;\n"
@@ -70,7 +110,28 @@ __device__ __forceinline__ void LoadConstantGranuleIf(bool condition, const void
       : "l"(from), "r"(static_cast<unsigned>(condition)));
 }
 
-/// The same of the first half of a granule's worth.
+__device__ __forceinline__ void LoadConstantIf(bool condition, const void* from, Word& word) {
+  asm volatile(
+      "{\n"
+      "  .reg .pred wanted;\n"
+      "  setp.ne.u32 wanted, %2, 0;\n"
+      "  @wanted ld.global.nc.u32 %0, [%1];\n"
+      "}\n"
+      : "+r"(word.words[0])
+      : "l"(from), "r"(static_cast<unsigned>(condition)));
+}
+
+/// The same of the first half of a word's worth, or of a granule's.
+__device__ __forceinline__ void LoadConstantHalfIf(bool condition, const void* from, Word& word) {
+  asm volatile(
+      "{\n"
+      "  .reg .pred wanted;\n"
+      "  setp.ne.u32 wanted, %2, 0;\n"
+      "  @wanted ld.global.nc.u16 %0, [%1];\n"
+      "}\n"
+      : "+r"(word.words[0])
+      : "l"(from), "r"(static_cast<unsigned>(condition)));
+}
 __device__ __forceinline__ void LoadConstantHalfIf(bool condition, const void* from, Granule& granule) {
   asm volatile(
       "{\n"
@@ -129,11 +190,23 @@ __device__ __forceinline__ void StoreGranule(void* to, const Granule& granule) {
   *static_cast<Granule*>(to) = granule;
 }
 
+__device__ __forceinline__ void StoreWord(void* to, unsigned word) {
+  __builtin_assume(__isGlobal(to));
+  *static_cast<unsigned*>(to) = word;
+}
+
+__device__ __forceinline__ void StoreHalfWord(void* to, unsigned half) {
+  __builtin_assume(__isGlobal(to));
+  *static_cast<unsigned short*>(to) = static_cast<unsigned short>(half);
+}
+
 /// Makes the compiler forget how the words came about: it must neither keep widened copies of the elements, which take
 /// twice the registers, nor carry 16-bit elements one by one through a branch, which would have to wait for every load.
 __device__ __forceinline__ void Opaque(Granule& granule) {
   asm volatile("" : "+r"(granule.words[0]), "+r"(granule.words[1]), "+r"(granule.words[2]), "+r"(granule.words[3]));
 }
+
+__device__ __forceinline__ void Opaque(Word& word) { asm volatile("" : "+r"(word.words[0])); }
 
 /// Zero, which no compiler knows: grids have no third dimension.
 __device__ __forceinline__ unsigned UnknownZero() {
@@ -143,48 +216,50 @@ __device__ __forceinline__ unsigned UnknownZero() {
 }
 
 /// `value` in every place.
-template <typename T>
-__device__ __forceinline__ Granule FilledGranule(T value) {
-  Granule granule;
+template <typename Unit, typename T>
+__device__ __forceinline__ Unit Filled(T value) {
+  Unit unit;
   if constexpr (sizeof(T) == 2) {
     unsigned short bits;
     memcpy(&bits, &value, sizeof(bits));
-    const unsigned word = bits * 0x10001U;
-    granule = {{word, word, word, word}};
+#pragma unroll
+    for (unsigned& word : unit.words) {
+      word = bits * 0x10001U;
+    }
   } else {
-    T values[kElementsOfGranule<T>];
+    T values[kElementsOf<T, Unit>];
 #pragma unroll
     for (T& each : values) {
       each = value;
     }
-    memcpy(&granule, values, sizeof(granule));
+    memcpy(&unit, values, sizeof(unit));
   }
-  return granule;
+  return unit;
 }
 
 /// The elements, exactly.
-template <typename T, typename Acc>
-__device__ __forceinline__ void Unpack(const Granule& granule, Acc (&values)[kElementsOfGranule<T>]) {
+template <typename T, int kWords, typename Acc>
+__device__ __forceinline__ void Unpack(const Words<kWords>& unit, Acc (&values)[kElementsOf<T, Words<kWords>>]) {
   if constexpr (std::is_same_v<T, __nv_bfloat16>) {
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      values[2 * i] = static_cast<Acc>(__uint_as_float(granule.words[i] << 16));
-      values[2 * i + 1] = static_cast<Acc>(__uint_as_float(granule.words[i] & 0xFFFF0000U));
+    for (int i = 0; i < kWords; ++i) {
+      values[2 * i] = static_cast<Acc>(__uint_as_float(unit.words[i] << 16));
+      values[2 * i + 1] = static_cast<Acc>(__uint_as_float(unit.words[i] & 0xFFFF0000U));
     }
   } else if constexpr (std::is_same_v<T, __half>) {
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
+    for (int i = 0; i < kWords; ++i) {
       __half2 pair;
-      memcpy(&pair, &granule.words[i], sizeof(pair));
+      memcpy(&pair, &unit.words[i], sizeof(pair));
       const float2 both = __half22float2(pair);
       values[2 * i] = static_cast<Acc>(both.x);
       values[2 * i + 1] = static_cast<Acc>(both.y);
     }
   } else {
-    T elements[kElementsOfGranule<T>];
-    memcpy(elements, &granule, sizeof(granule));
+    T elements[kElementsOf<T, Words<kWords>>];
+    memcpy(elements, &unit, sizeof(unit));
 #pragma unroll
-    for (int i = 0; i < kElementsOfGranule<T>; ++i) {
+    for (int i = 0; i < kElementsOf<T, Words<kWords>>; ++i) {
       values[i] = Widen<Acc>(elements[i]);
     }
   }
@@ -193,65 +268,66 @@ __device__ __forceinline__ void Unpack(const Granule& granule, Acc (&values)[kEl
 /// The same for elements that have been unpacked before a reduction; `zero`: UnknownZero(). ptxas would take the first
 /// results again, and would hold all of them meanwhile, in twice the registers. With a term that might not be zero they
 /// are others, at no cost: shifting and masking are instructions of three operands.
-template <typename T, typename Acc>
-__device__ __forceinline__ void UnpackAgain(const Granule& granule, unsigned zero,
-                                            Acc (&values)[kElementsOfGranule<T>]) {
+template <typename T, int kWords, typename Acc>
+__device__ __forceinline__ void UnpackAgain(const Words<kWords>& unit, unsigned zero,
+                                            Acc (&values)[kElementsOf<T, Words<kWords>>]) {
   if constexpr (std::is_same_v<T, __nv_bfloat16>) {
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
+    for (int i = 0; i < kWords; ++i) {
       unsigned low = 0;
       unsigned high = 0;
-      asm("mad.lo.u32 %0, %1, 65536, %2;" : "=r"(low) : "r"(granule.words[i]), "r"(zero));
-      asm("lop3.b32 %0, %1, 0xFFFF0000, %2, 0xEA;" : "=r"(high) : "r"(granule.words[i]), "r"(zero));  // (a & b) | c
+      asm("mad.lo.u32 %0, %1, 65536, %2;" : "=r"(low) : "r"(unit.words[i]), "r"(zero));
+      asm("lop3.b32 %0, %1, 0xFFFF0000, %2, 0xEA;" : "=r"(high) : "r"(unit.words[i]), "r"(zero));  // (a & b) | c
       values[2 * i] = static_cast<Acc>(__uint_as_float(low));
       values[2 * i + 1] = static_cast<Acc>(__uint_as_float(high));
     }
   } else {
-    Unpack<T>(granule, values);
+    Unpack<T>(unit, values);
   }
 }
 
 /// Each value rounded once, to nearest even.
-template <typename T, typename Acc>
-__device__ __forceinline__ Granule Pack(const Acc (&values)[kElementsOfGranule<T>]) {
-  Granule granule;
+template <typename T, typename Acc, int kLength>
+__device__ __forceinline__ auto Pack(const Acc (&values)[kLength]) {
+  constexpr int kWords = kLength * static_cast<int>(sizeof(T)) / 4;
+  Words<kWords> unit;
   if constexpr (std::is_same_v<Acc, float> && sizeof(T) == 2) {
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
+    for (int i = 0; i < kWords; ++i) {
       if constexpr (std::is_same_v<T, __half>) {
         const __half2 pair = __floats2half2_rn(values[2 * i], values[2 * i + 1]);
-        memcpy(&granule.words[i], &pair, sizeof(pair));
+        memcpy(&unit.words[i], &pair, sizeof(pair));
       } else {
         const __nv_bfloat162 pair = __floats2bfloat162_rn(values[2 * i], values[2 * i + 1]);
-        memcpy(&granule.words[i], &pair, sizeof(pair));
+        memcpy(&unit.words[i], &pair, sizeof(pair));
       }
     }
   } else {
-    T elements[kElementsOfGranule<T>];
+    T elements[kLength];
 #pragma unroll
-    for (int i = 0; i < kElementsOfGranule<T>; ++i) {
+    for (int i = 0; i < kLength; ++i) {
       elements[i] = Narrow<T>(values[i]);
     }
-    memcpy(&granule, elements, sizeof(granule));
+    memcpy(&unit, elements, sizeof(unit));
   }
-  return granule;
+  return unit;
 }
 
-/// Elements [first, end) of the granule's worth at `from`, the others `fill`. Reads nothing else.
-template <typename T>
-__device__ __forceinline__ Granule LoadElements(const T* from, int first, int end, T fill) {
-  T elements[kElementsOfGranule<T>];
+/// The first `count` elements of the unit's worth at `from`, the others `fill`. Reads nothing else.
+template <typename Unit, typename T>
+__device__ __forceinline__ Unit LoadElements(const T* from, int count, T fill) {
+  T elements[kElementsOf<T, Unit>];
 #pragma unroll
-  for (int j = 0; j < kElementsOfGranule<T>; ++j) {
+  for (int j = 0; j < kElementsOf<T, Unit>; ++j) {
     elements[j] = fill;
-    if (j >= first && j < end) {
+    if (j < count) {
       elements[j] = from[j];
     }
   }
-  Granule granule;
-  memcpy(&granule, elements, sizeof(granule));
-  Opaque(granule);
-  return granule;
+  Unit unit;
+  memcpy(&unit, elements, sizeof(unit));
+  Opaque(unit);
+  return unit;
 }
 
 }  // namespace kernelwire

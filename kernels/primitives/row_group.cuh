@@ -41,6 +41,14 @@ class LaneGroup {
   __device__ __forceinline__ void Begin(bool together) { together_ = together; }
   /// From here on other groups may not reduce when this one does.
   __device__ __forceinline__ void GoAlone() { together_ = false; }
+  /// The same of all groups of the warp, if any of them asks for it. Called by all of them that have a row.
+  __device__ __forceinline__ void PartIf(bool wanted) {
+    if (kLanes < 32 && together_) {
+      together_ = __any_sync(kWholeWarp, static_cast<int>(wanted)) == 0;
+    }
+  }
+  /// Whether all lanes of the warp are known to come along.
+  __device__ __forceinline__ bool IsTogether() const { return kLanes == 32 || together_; }
 
   __device__ __forceinline__ int rank() const { return static_cast<int>(threadIdx.x % kLanes); }
   __device__ __forceinline__ int lane() const { return rank(); }
@@ -86,6 +94,8 @@ class BlockGroup {
   __device__ __forceinline__ int size() const { return static_cast<int>(blockDim.x) * cluster_blocks_; }
   __device__ __forceinline__ unsigned members() const { return kWholeWarp; }
   __device__ __forceinline__ void GoAlone() {}
+  __device__ __forceinline__ void PartIf(bool /*wanted*/) {}
+  __device__ __forceinline__ static constexpr bool IsTogether() { return true; }
   /// Whether the next reduction takes the places that it would take as that of `other`, a copy; see ReturnTo.
   __device__ __forceinline__ bool IsInTurnOf(const BlockGroup& other) const {
     return turn_ == other.turn_ && exchange_.IsInTurnOf(other.exchange_);

@@ -112,19 +112,20 @@ __device__ __forceinline__ Moments<Acc>::Moments(const MeanAndVariance& moments)
       variance(static_cast<Acc>(moments.variance)),
       is_close(true) {}
 
-/// Lanes whose first vectors are the beginning of a row of T, and by how much of the deviation its mean may be off
-/// (squared). Where 16 bits are left in the end, little is enough; FP32 would lose a bit or two.
-template <typename T>
-inline constexpr int kLanesOfBeginning = sizeof(T) == 2 ? 1 : 4;
+/// Lanes whose first vectors, of kLength elements each, are the beginning of a row of T, and by how much of the
+/// deviation its mean may be off (squared). Where 16 bits are left in the end, little is enough; FP32 would lose a bit
+/// or two.
+template <typename T, int kLength = kElementsOfGranule<T>>
+inline constexpr int kLanesOfBeginning = (sizeof(T) == 2 ? 1 : 4) * kElementsOfGranule<T> / kLength;
 template <typename T>
 inline constexpr float kMostOff = sizeof(T) == 2 ? 2.0F : 0.5F;
 
-/// This lane's share of the mean of the beginning of a row of `width` elements of T, of which it has those of its
+/// This lane's share of the mean of the beginning of a row of `width` elements, which kLanes lanes have: those of its
 /// vector that exist, and 0 for others: a tree of neighbours, as are the lanes. Each element is divided first, since a
 /// sum could leave the type.
-template <typename T, int kLength, typename Acc>
+template <int kLanes, int kLength, typename Acc>
 __device__ __forceinline__ Acc ShareOfBeginning(Acc (&values)[kLength], int width) {
-  constexpr int kElements = kLanesOfBeginning<T> * kLength;
+  constexpr int kElements = kLanes * kLength;
   const Acc share = width >= kElements ? Acc{1} / kElements : Acc{1} / static_cast<Acc>(width);
 #pragma unroll
   for (Acc& value : values) {
@@ -166,7 +167,8 @@ struct RowBeginning {
     if constexpr (kPlain) {
       Acc values[kLength];
       Unpack<T>(granule, values);
-      return ReduceLanes<kLanesOfBeginning<T>>(ShareOfBeginning<T>(values, kElements), add, kWholeWarp);
+      return ReduceLanes<kLanesOfBeginning<T>>(ShareOfBeginning<kLanesOfBeginning<T>>(values, kElements), add,
+                                               kWholeWarp);
     } else {
       return ReduceLanes<kElements>(RoundedProduct(Widen<Acc>(element), Acc{1} / kElements), add, kWholeWarp);
     }
@@ -178,8 +180,9 @@ template <bool kWhole, typename Acc, typename Held, typename Group>
 __device__ __forceinline__ Deviations<Acc> DeviationsOfStretch(const Group& group, const Held& held, int s, int count,
                                                                Acc mean) {
   // Where lanes have a row, those of no vector pass by. In blocks the branches would cost 16-bit rows more registers
-  // than there are.
-  constexpr bool kPassesBy = !kWhole && (!std::is_same_v<Group, BlockGroup> || sizeof(typename Held::Element) != 2);
+  // than there are, and for a word they are not worth it.
+  constexpr bool kPassesBy =
+      !kWhole && Held::kLength > 2 && (!std::is_same_v<Group, BlockGroup> || sizeof(typename Held::Element) != 2);
   Acc sums[2] = {};
   Acc squares[2] = {};
 #pragma unroll
@@ -194,8 +197,9 @@ __device__ __forceinline__ Deviations<Acc> DeviationsOfStretch(const Group& grou
 #pragma unroll
     for (int j = 0; j < Held::kLength; ++j) {
       const Acc deviation = whole || left > (Held::kPlain ? 0 : j) ? values[j] - mean : Acc{0};
-      sums[j % 2] += deviation;
-      squares[j % 2] = fma(deviation, deviation, squares[j % 2]);
+      const int chain = (v * Held::kLength + j) % 2;
+      sums[chain] += deviation;
+      squares[chain] = fma(deviation, deviation, squares[chain]);
     }
   }
   return {sums[0] + sums[1], squares[0] + squares[1]};
@@ -219,13 +223,14 @@ __device__ __forceinline__ RowParts<Deviations<Acc>, Held::kStretches> Deviation
 template <typename Acc, typename Held, int kLanes, typename Beginning>
 __device__ __forceinline__ Acc FirstMean(const LaneGroup<kLanes>& group, const Held& held,
                                          const Beginning& /*beginning*/, int width) {
-  static_assert(kLanes >= kLanesOfBeginning<typename Held::Element>);
   using T = typename Held::Element;
-  constexpr bool kWhole = Held::kPlain && kLanesOfBeginning<T> == 1;  // a vector, which plain rows have
+  constexpr int kWanted = kLanesOfBeginning<T, Held::kLength>;
+  constexpr int kSome = kWanted < kLanes ? kWanted : kLanes;
+  constexpr bool kWhole = Held::kPlain && kSome == 1;  // a vector, which plain rows have
   Acc values[Held::kLength];
   Unpack<T>(held.vectors[0], values);
-  const Acc share = ShareOfBeginning<T>(values, kWhole ? Held::kLength : width);
-  return group.FromFirst(group.template ReduceWarp<kLanesOfBeginning<T>>(share, [](Acc a, Acc b) { return a + b; }));
+  const Acc share = ShareOfBeginning<kSome>(values, kWhole ? Held::kLength : width);
+  return group.FromFirst(group.template ReduceWarp<kSome>(share, [](Acc a, Acc b) { return a + b; }));
 }
 
 template <typename Acc, typename Held, typename Beginning>
@@ -243,7 +248,13 @@ __device__ __forceinline__ Moments<Acc> MomentsOf(Group& group, Held& held, cons
   for (bool again = false;; again = true) {
     const Moments<Acc> moments(first_mean, TotalOf(group, DeviationsOf(group, held, width, first_mean)), mean,
                                kMostOff<typename Held::Element>, sizeof(typename Held::Element) == 2);
-    if (again || moments.is_close) {  // alike in the whole group
+    if (again) {
+      return moments;
+    }
+    if constexpr (Held::kStoresTogether) {
+      group.PartIf(!moments.is_close);
+    }
+    if (moments.is_close) {  // alike in the whole group
       return moments;
     }
     group.GoAlone();

@@ -48,14 +48,18 @@ __device__ __forceinline__ void LoadConstantF32(const float* from, Acc (&values)
 /// T is the type of x: parameters of that type are read in vectors, and may be asked for before the row's reduction
 /// (`Prefetch`), so that their way overlaps with the row's.
 ///
+/// `Held`: what a thread has of a row of x, in whose places it has the parameter.
+///
 /// `kAccess`: of rows and parameters (row_access.h). Unless they are plain, vectors may reach beyond the row, and
 /// `IsPlain` must be asked for before `Values` is. The constructor and `Prefetch` read nothing that they would wait
 /// for, and have no branch, so that the row's own reads and the parameter's are on their way together.
-template <typename T, int kVectors, typename Acc, RowAccess kAccess>
+template <typename Held, typename Acc, RowAccess kAccess>
 class DeviceParameter {
  public:
+  using T = typename Held::Element;
+  using Unit = typename Held::Unit;
   static constexpr bool kPlain = InVectors(kAccess);
-  static constexpr int kLength = kElementsOfGranule<T>;
+  static constexpr int kLength = Held::kLength;
 
   /// `absent`: what a parameter that was left out counts as.
   __device__ __forceinline__ DeviceParameter(std::int64_t word, const void* data, Acc absent)
@@ -75,22 +79,23 @@ class DeviceParameter {
   }
 
   /// Vectors that are asked for together at most.
-  static constexpr int kTogether = kVectors < 8 ? kVectors : 4;
+  static constexpr int kTogether = sizeof(Held::vectors) <= 64 ? Held::kVectors : 64 / static_cast<int>(sizeof(Unit));
 
   /// Whether it is a plain row of T, which `Prefetch`, `Fetch` and `Base` are for.
   __device__ __forceinline__ bool IsOfSameType() const { return same_type_; }
 
-  /// Asks for the first kTogether vectors of a row of `count` elements, before the row's reduction. A vector that
-  /// reaches beyond the row is left to `FetchRest`. Of another parameter than a plain row of T it asks for nothing.
+  /// Asks for the first kTogether vectors of a row of `count` elements, before the row's reduction. Of another
+  /// parameter than a plain row of T it asks for nothing. A granule that reaches beyond the row is left to `FetchRest`.
   template <typename Group>
   __device__ __forceinline__ void Prefetch(const Group& group, int count) {
     const T* const base = Base(group);
     const int left = LeftOf(group, count);
 #pragma unroll
     for (int v = 0; v < kTogether; ++v) {
-      LoadConstantGranuleIf(same_type_ && left >= v * kStep<Group>, base + v * kStep<Group>, held_.vectors[v]);
-      if (kAccess == RowAccess::kTiled) {
-        LoadConstantHalfIf(same_type_ && HasHalf(left, v * kStep<Group>), base + v * kStep<Group>, held_.vectors[v]);
+      LoadConstantIf(same_type_ && (IsSure<Group>(v) || left >= v * kStep<Group>), base + v * kStep<Group>, held_[v]);
+      if constexpr (kReadsHalves) {
+        LoadConstantHalfIf(same_type_ && !IsSure<Group>(v) && HasHalf(left, v * kStep<Group>), base + v * kStep<Group>,
+                           held_[v]);
       }
     }
   }
@@ -103,30 +108,33 @@ class DeviceParameter {
     const T* const base = Base(group);
     const int left = LeftOf(group, count);
 #pragma unroll
-    for (int v = 0; v < kCount; ++v) {
-      if (left >= (first + v) * kStep<Group>) {  // nothing but the read, so that it takes no branch
-        held_.vectors[v] = LoadConstantGranule(base + (first + v) * kStep<Group>);
+    for (int i = 0; i < kCount; ++i) {
+      const int v = first + i;
+      if (v >= Held::kVectors) {
+        break;
       }
-      if (kAccess == RowAccess::kTiled) {
-        LoadConstantHalfIf(HasHalf(left, (first + v) * kStep<Group>), base + (first + v) * kStep<Group>,
-                           held_.vectors[v]);
+      if (IsSure<Group>(v) || left >= v * kStep<Group>) {  // nothing but the read, so that it takes no branch
+        held_[i] = LoadConstant<Unit>(base + v * kStep<Group>);
+      }
+      if constexpr (kReadsHalves) {
+        LoadConstantHalfIf(!IsSure<Group>(v) && HasHalf(left, v * kStep<Group>), base + v * kStep<Group>, held_[i]);
       }
     }
   }
 
-  /// To be called after Prefetch, or Fetch of the same vectors: reads what the row of `count` elements has of a vector
+  /// To be called after Prefetch, or Fetch of the same vectors: reads what the row of `count` elements has of a granule
   /// that reaches beyond it. Requires: IsOfSameType().
   template <int kCount, typename Group>
   __device__ __forceinline__ void FetchRest(const Group& group, int first, int count) {
-    if constexpr (kBeginAnywhere<kAccess>) {
+    if constexpr (kBeginAnywhere<kAccess> && std::is_same_v<Unit, Granule>) {
       const int left = LeftOf(group, count) + kLength - first * kStep<Group>;
       const int rest = left & (kStep<Group> - 1);
       if (left > 0 && left < kCount * kStep<Group> && rest > 0 && rest < kLength) {
         const Granule last = LoadConstantElements(Base(group) + first * kStep<Group> + left - rest, rest);
 #pragma unroll
         for (int v = 0; v < kCount; ++v) {
-          if (first + v >= RowVectors<T, kVectors, false>::template kFirstThatEnds<Group>) {
-            ReplaceIf(left / kStep<Group> == v, last, held_.vectors[v]);
+          if (first + v >= Held::template kFirstThatEnds<Group>) {
+            ReplaceIf(left / kStep<Group> == v, last, held_[v]);
           }
         }
       }
@@ -136,7 +144,7 @@ class DeviceParameter {
   /// After the row's reduction; see RowVectors.
   __device__ __forceinline__ void StayPacked() {
 #pragma unroll
-    for (Granule& vector : held_.vectors) {
+    for (Unit& vector : held_) {
       Opaque(vector);
     }
   }
@@ -145,13 +153,12 @@ class DeviceParameter {
   /// last, and FetchRest.
   template <int kCount = kTogether>
   __device__ __forceinline__ void FetchedValues(int v, Acc (&values)[kLength]) const {
-    Unpack<T>(held_.vectors[v % kCount], values);
+    Unpack<T>(held_[v % kCount], values);
   }
 
   /// Where this thread's vectors of a plain row of T begin; see RowVectors::Pinned.
   template <typename Group>
   __device__ __forceinline__ const T* Base(const Group& group) const {
-    using Held = RowVectors<T, kVectors, true>;
     return Held::Pinned(static_cast<const T*>(data_) + Held::IndexOf(group, 0));
   }
 
@@ -191,23 +198,33 @@ class DeviceParameter {
 
  private:
   template <typename Group>
-  static constexpr int kStep = RowVectors<T, kVectors, true>::template kStep<Group>;
+  static constexpr int kStep = Held::template kStep<Group>;
+
+  /// Half a vector may be all that a row has of it: of tiled rows it has halves only, of words halves are elements.
+  static constexpr bool kReadsHalves =
+      kAccess == RowAccess::kTiled || (std::is_same_v<Unit, Word> && Held::kLength == 2);
+
+  /// Whether every row has all of vector `v`.
+  template <typename Group>
+  static __device__ __forceinline__ constexpr bool IsSure(int v) {
+    return std::is_same_v<Unit, Word> && v < Held::template kFirstThatEnds<Group>;
+  }
 
   /// How many elements of a row of `count` lie beyond this thread's first vector: it has all of vector v where they
   /// reach v * kStep, and of plain rows, too, where they reach into it.
   template <typename Group>
   static __device__ __forceinline__ int LeftOf(const Group& group, int count) {
-    return count - RowVectors<T, kVectors, true>::IndexOf(group, 0) - (kPlain ? 1 : kLength);
+    return count - Held::IndexOf(group, 0) - (kPlain ? 1 : kLength);
   }
 
-  /// Whether the row has the first half of the vector at `at`, and no more; of tiled rows it has halves only.
+  /// Whether the row has the first half of the vector at `at`, and no more.
   static __device__ __forceinline__ bool HasHalf(int left, int at) { return left < at && left + kLength / 2 >= at; }
 
   template <typename Index>
-  __device__ __forceinline__ Granule VectorAt(Index index, Index count) const {
+  __device__ __forceinline__ Unit VectorAt(Index index, Index count) const {
     const T* const from = static_cast<const T*>(data_) + index;
-    return IsWhole(index, count) ? LoadConstantGranule(from)
-                                 : LoadElements(from, 0, static_cast<int>(count - index), Narrow<T>(Acc{0}));
+    return IsWhole(index, count) ? LoadConstant<Unit>(from)
+                                 : LoadElements<Unit>(from, static_cast<int>(count - index), Narrow<T>(Acc{0}));
   }
 
   const void* data_;
@@ -216,7 +233,7 @@ class DeviceParameter {
   bool for_all_;
   bool same_type_;
   Acc one_;
-  RowVectors<T, kTogether, true> held_{};
+  Unit held_[kTogether] = {};
 };
 
 /// Elements [index, index + kLength) as far as the row of `count` reaches, one by one. Kept out of line: it serves
@@ -255,7 +272,7 @@ class StreamedParameter {
   }
 
  private:
-  DeviceParameter<T, 1, Acc, kPlain ? RowAccess::kPlain : RowAccess::kShifted> vectors_;
+  DeviceParameter<RowVectors<T, 1, true>, Acc, kPlain ? RowAccess::kPlain : RowAccess::kShifted> vectors_;
   const void* data_;
   DataType dtype_;
 };

@@ -31,7 +31,7 @@ inline constexpr int kStreamsAtATime = kPlain ? 3 : 1;
 
 /// A parameter of plain rows, of which a thread asks for what a stretch of them needs at once.
 template <typename T, typename Acc>
-using StretchParameter = DeviceParameter<T, 4, Acc, RowAccess::kPlain>;
+using StretchParameter = DeviceParameter<RowVectors<T, 4, true>, Acc, RowAccess::kPlain>;
 
 /// What a thread has of a stretch. `kPlain`: see RowVectors.
 template <typename T, bool kPlain>

@@ -34,7 +34,7 @@ struct TiledVectors : RowVectors<T, kVectorsOfThread, false> {
 #pragma unroll
     for (int v = 0; v < kVectorsOfThread; ++v) {
       Granule& vector = this->vectors[v];
-      vector = FilledGranule(Fill::template Value<T>());
+      vector = Filled<Granule>(Fill::template Value<T>());
       if (left > v * Vectors::template kStep<Group>) {
         const uint2 half = from[v * kHalvesOfStep<Group>];
         vector.words[0] = half.x;

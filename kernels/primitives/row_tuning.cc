@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 
 #include "kernels/primitives/row_tuning_tables.h"
 
@@ -10,7 +11,27 @@ namespace {
 
 /// `lanes` lanes of a warp hold `vectors` vectors of a row each.
 RowTuning ShareWarps(int lanes, int vectors, int turns) {
-  return {RowTuning::Method::kLanes, lanes, vectors, 1, false, false, BlockThreadsOfLanes(vectors) / lanes, turns};
+  RowTuning tuning;
+  tuning.threads = lanes;
+  tuning.vectors = vectors;
+  tuning.rows_of_block = BlockThreadsOfLanes(vectors) / lanes;
+  tuning.turns = turns;
+  return tuning;
+}
+
+/// The same in words. Requires: lanes hold a row that long.
+RowTuning ShareWarpsInWords(std::int64_t row_bytes, std::int64_t rows, int element_bytes) {
+  const auto& shapes = WordShapesOf(element_bytes);
+  const WordShape& shape = *std::find_if(std::begin(shapes), std::end(shapes), [row_bytes](const WordShape& some) {
+    return row_bytes <= std::int64_t{4} * some.Words();
+  });
+  RowTuning tuning;
+  tuning.threads = shape.lanes;
+  tuning.vectors = shape.words;
+  tuning.vector_bytes = 4;
+  tuning.rows_of_block = BlockThreadsOfWords(shape.words) / shape.lanes;
+  tuning.turns = shape.lanes == 32 || AreSomeRows(row_bytes, rows) ? 1 : 2;
+  return tuning;
 }
 
 /// How many rows after one another lanes have, each `vectors` vectors. 16-bit layer_norm takes so many instructions
@@ -36,12 +57,14 @@ RowTuning HoldRow(std::int64_t row_bytes, int threads, int vectors, bool looks_a
   const std::int64_t blocks = (row_bytes + of_block - 1) / of_block;
   const std::int64_t of_warp = std::int64_t{32} * vectors * 16;
   const int warps = static_cast<int>((row_bytes + of_warp - 1) / of_warp);
-  return {RowTuning::Method::kBlocks,
-          blocks > 1 ? threads : warps * 32,
-          vectors,
-          static_cast<int>(blocks),
-          looks_ahead,
-          threads > 256};
+  RowTuning tuning;
+  tuning.method = RowTuning::Method::kBlocks;
+  tuning.threads = blocks > 1 ? threads : warps * 32;
+  tuning.vectors = vectors;
+  tuning.cluster_blocks = static_cast<int>(blocks);
+  tuning.looks_ahead = looks_ahead;
+  tuning.roomy = threads > 256;
+  return tuning;
 }
 
 /// Blocks that stay, with all registers there are, and ask for their next row before they work on this one.
@@ -55,6 +78,15 @@ RowTuning Hold(const Holdings& holdings, std::int64_t row_bytes) {
   const Holding& holding = holdings.Of(row_bytes);
   return holding.looks_ahead ? LookAhead(row_bytes, holding.threads)
                              : HoldRow(row_bytes, holding.threads, holding.vectors);
+}
+
+/// A row that is longer than lanes hold, in words: by a block, whose warps have equal shares.
+RowTuning HoldInWords(std::int64_t row_bytes) {
+  RowTuning tuning = HoldRow(row_bytes, kMostThreadsOfRowBlock, 4);
+  tuning.vectors = *std::find_if(std::begin(kWordsOfBlocks), std::end(kWordsOfBlocks),
+                                 [&](int words) { return row_bytes <= std::int64_t{4} * words * tuning.threads; });
+  tuning.vector_bytes = 4;
+  return tuning;
 }
 
 const Holdings& ForShiftedRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, bool wide) {
@@ -112,7 +144,7 @@ RowTuning TuneRowsOfBlocks(std::int64_t row_bytes, bool plain) {
 }  // namespace
 
 std::string RowTuning::ToString() const {
-  const std::string text = std::to_string(threads) + " threads x " + std::to_string(16 * vectors) + " bytes";
+  const std::string text = std::to_string(threads) + " threads x " + std::to_string(vector_bytes * vectors) + " bytes";
   switch (method) {
     case Method::kLanes:
       return text + ", " + std::to_string(rows_of_block) + " rows a block" +
@@ -154,13 +186,9 @@ RowTuning StreamRows(std::int64_t row_bytes, std::int64_t rows) {
 RowTuning TuneRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, int element_bytes, bool plain,
                    const RowDevice& device) {
   const bool wide = element_bytes > 2;
-  if (AreOddRows(row_bytes, element_bytes) && row_bytes <= kLongestOddRows[wide]) {
-    for (const LaneShape& shape : kOfOddRows) {
-      if (row_bytes <= std::int64_t{16} * shape.lanes * shape.vectors) {
-        return ShareWarps(shape.lanes, shape.vectors,
-                          TurnsOfLanes(work, row_bytes, rows, element_bytes, shape.lanes, shape.vectors));
-      }
-    }
+  const bool in_words = AreHeldInWords(row_bytes, element_bytes);
+  if (in_words && row_bytes <= kLongestRowOfWords) {
+    return ShareWarpsInWords(row_bytes, rows, element_bytes);
   }
   for (const int lanes : {4, 8, 16, 32}) {
     if (row_bytes <= std::int64_t{64} * lanes) {
@@ -171,6 +199,9 @@ RowTuning TuneRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, int 
   }
   if (row_bytes > device.LongestHeldRowBytes()) {
     return StreamRows(row_bytes, rows);
+  }
+  if (in_words) {
+    return HoldInWords(row_bytes);
   }
   if (!device.clusters) {
     return TuneRowsOfBlocks(row_bytes, plain);

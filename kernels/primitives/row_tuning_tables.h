@@ -10,21 +10,6 @@ namespace kernelwire {
 
 inline constexpr std::int64_t kKiB = 1024;
 
-/// Lanes that share a row, and vectors that each holds.
-struct LaneShape {
-  int lanes;
-  int vectors;
-};
-
-/// Of rows that are no multiple of half a vector, by length: the first that holds a row is its own. They take up to
-/// three times the instructions of others, for whatever a lane could hold; so lanes have little that they do not need,
-/// and hold longer rows than others.
-inline constexpr LaneShape kOfOddRows[] = {{4, 2},  {4, 3},  {4, 4},  {4, 5},  {4, 6},  {8, 4},  {8, 5},  {8, 6},
-                                           {16, 4}, {16, 5}, {16, 6}, {32, 4}, {32, 5}, {32, 6}, {32, 7}, {32, 8}};
-
-/// The longest that lanes hold, in bytes: of 2-byte elements, and of wider ones, to which the last shape is no gain.
-inline constexpr std::int64_t kLongestOddRows[2] = {4096, 3584};
-
 /// How a row longer than a stretch is held, up to a length.
 struct Holding {
   int up_to_kib;  // 0: no more of them

@@ -20,14 +20,14 @@ __device__ __forceinline__ T* UsualRowAt(T* tensor, std::int64_t row, std::int64
   return tensor == nullptr ? tensor : tensor + at;
 }
 
-/// The same for reading, of `rows` rows. What lies before a row that does not begin on a granule is other rows.
+/// The same for reading, of `rows` rows. What lies before a row that does not begin on a granule is other rows; what
+/// lies behind one is asked for by those that read a word at most (row_words.cuh).
 template <typename T>
 __device__ __forceinline__ RowSource<T> UsualSourceAt(const void* tensor, std::int64_t row, std::int64_t rows,
                                                       std::int64_t width) {
   __builtin_assume(tensor != nullptr);
-  const std::int64_t after = std::int64_t{static_cast<unsigned>(rows - 1 - row)} * static_cast<unsigned>(width);
   return {UsualRowAt(static_cast<const T*>(tensor), row, width), static_cast<int>(width), true,
-          after >= kElementsOfGranule<T> - 1};
+          static_cast<unsigned>(row) + 1 < static_cast<unsigned>(rows)};
 }
 
 /// What a segment says of a parameter of T, and where it lies.

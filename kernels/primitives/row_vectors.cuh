@@ -2,10 +2,11 @@
 // wherever the row begins.
 //
 // The row is cut into vectors of 16 bytes. Lanes that can shuffle with each other hold a stretch of neighbouring ones:
-// first one each, then the next one each, and so on. That follows from type, width and group alone.
+// first one each, then the next one each, and so on. That follows from type, width and group alone. Rows that are no
+// whole number of vectors are held in words instead (row_words.cuh).
 //
-// Rows that are not plain (an odd width, a caller's pointer), and rows that are asked for while the one before is
-// worked on, pass through shared memory (stretch_space.cuh).
+// Rows that are not plain (a caller's pointer, a width that is no whole number of vectors), and rows that are asked for
+// while the one before is worked on, pass through shared memory (stretch_space.cuh).
 #ifndef KERNELWIRE_KERNELS_PRIMITIVES_ROW_VECTORS_CUH_
 #define KERNELWIRE_KERNELS_PRIMITIVES_ROW_VECTORS_CUH_
 
@@ -74,32 +75,17 @@ struct FillMinusInfinity {
   }
 };
 
-/// What one thread holds of a row of T. All members of the group call Begin, Finish and Store together.
-///
-/// `kPlainRows`: every row of the launch begins on a 16-byte boundary and is a whole number of vectors, which the host
-/// knows (row_access.h). It spares registers, and changes no element's place. Other rows lie in shared memory between
-/// Begin and Finish, and the vectors may still be those of another row. `kLasting`: plain rows are read
-/// with CachePriority::kLong. `kVectorsTogether`: of a thread, that are summed before lanes meet (row_group.cuh).
-template <typename T, int kVectorsOfThread, bool kPlainRows, bool kLasting = false,
-          int kVectorsTogether = (kVectorsOfThread < 4 ? kVectorsOfThread : 4)>
-struct RowVectors {
+/// Where the elements of a row are that a thread holds: in vectors of a Unit each. `kVectorsTogether` of them are
+/// summed before lanes meet (row_group.cuh).
+template <typename T, typename UnitOfVector, int kVectorsOfThread, int kVectorsTogether>
+struct RowLayout {
   using Element = T;
-  static constexpr bool kPlain = kPlainRows;
+  using Unit = UnitOfVector;
   static constexpr int kVectors = kVectorsOfThread;
-  static constexpr int kLength = kElementsOfGranule<T>;
+  static constexpr int kLength = kElementsOf<T, Unit>;
   static constexpr int kHeld = kVectors * kLength;  // elements of a thread
   static constexpr int kVectorsOfStretch = kVectorsTogether;
   static constexpr int kStretches = kVectors / kVectorsOfStretch;
-
-  template <typename Group>
-  using Space = StretchSpace<T, Group, kVectorsOfStretch>;
-  /// Granules of shared memory that the lanes of a group need for a row on its way in, and for rows on their way out.
-  template <typename Group>
-  static constexpr int kGranulesIn = kPlain ? 0 : kStretches* Space<Group>::kGranules;
-  template <typename Group>
-  static constexpr int kGranulesOut = kPlain ? 0 : Space<Group>::kGranules;
-
-  Granule vectors[kVectors];
 
   /// Where this thread's vector `v` begins, in elements from the first that the group holds.
   template <typename Group>
@@ -108,10 +94,11 @@ struct RowVectors {
     return ((group.rank() - group.lane()) * kVectors + v * kLanes + group.lane()) * kLength;
   }
 
-  /// The first vector that may reach beyond a row's end. Where lanes have three vectors or more, the row would not fit
-  /// into fewer (row_tuning.cc), and ends in the last.
+  /// Where stretch `s` of this thread's lanes begins.
   template <typename Group>
-  static constexpr int kFirstThatEnds = !std::is_same_v<Group, BlockGroup> && kVectors >= 3 ? kVectors - 1 : 0;
+  static __device__ __forceinline__ int FirstOf(const Group& group, int s) {
+    return IndexOf(group, s * kVectorsOfStretch) - group.lane() * kLength;
+  }
 
   /// Elements from the beginning of one of a thread's vectors to that of the next.
   template <typename Group>
@@ -127,8 +114,66 @@ struct RowVectors {
   /// Whether the group's lanes have a whole stretch `s` of a row of `count` elements.
   template <typename Group>
   static __device__ __forceinline__ bool HasWhole(const Group& group, int s, int count) {
-    return count - FirstOf(group, s) >= kVectorsOfStretch * Group::kLanes * kLength;
+    return count - FirstOf(group, s) >= kVectorsOfStretch * kStep<Group>;
   }
+
+  Unit vectors[kVectors];
+
+  /// To be called where elements that have been used outlive a reduction. FP16 elements are halves of registers in
+  /// machine code, too: ptxas, which sees through Opaque, would keep them apart, in twice as many registers, unless
+  /// words might have changed.
+  __device__ __forceinline__ void StayPacked() {
+    if (sizeof(vectors) <= 32) {
+      return;  // there are registers for all elements
+    }
+    const unsigned zero = std::is_same_v<T, __half> ? UnknownZero() : 0;
+#pragma unroll
+    for (Unit& vector : vectors) {
+#pragma unroll
+      for (unsigned& word : vector.words) {
+        word ^= zero;
+      }
+      Opaque(vector);
+    }
+  }
+};
+
+/// What one thread holds of a row of T. All members of the group call Begin, Finish and Store together.
+///
+/// `kPlainRows`: every row of the launch begins on a 16-byte boundary and is a whole number of vectors, which the host
+/// knows (row_access.h). It spares registers, and changes no element's place. Other rows lie in shared memory between
+/// Begin and Finish, and the vectors may still be those of another row. `kLasting`: plain rows are read
+/// with CachePriority::kLong.
+template <typename T, int kVectorsOfThread, bool kPlainRows, bool kLasting = false>
+struct RowVectors : RowLayout<T, Granule, kVectorsOfThread, (kVectorsOfThread < 4 ? kVectorsOfThread : 4)> {
+  using Layout = RowLayout<T, Granule, kVectorsOfThread, (kVectorsOfThread < 4 ? kVectorsOfThread : 4)>;
+  using Layout::FirstOf;
+  using Layout::HasWhole;
+  using Layout::IndexOf;
+  using Layout::kLength;
+  using Layout::kStretches;
+  using Layout::kVectors;
+  using Layout::kVectorsOfStretch;
+  using Layout::Pinned;
+  using Layout::vectors;
+  template <typename Group>
+  static constexpr int kStep = Layout::template kStep<Group>;
+  static constexpr bool kPlain = kPlainRows;
+  /// Whether Store is faster where all groups of a warp come along (LaneGroup::PartIf).
+  static constexpr bool kStoresTogether = false;
+
+  template <typename Group>
+  using Space = StretchSpace<T, Group, kVectorsOfStretch>;
+  /// Granules of shared memory that the lanes of a group need for a row on its way in, and for rows on their way out.
+  template <typename Group>
+  static constexpr int kGranulesIn = kPlain ? 0 : kStretches* Space<Group>::kGranules;
+  template <typename Group>
+  static constexpr int kGranulesOut = kPlain ? 0 : Space<Group>::kGranules;
+
+  /// The first vector that may reach beyond a row's end. Where lanes have three vectors or more, the row would not fit
+  /// into fewer (row_tuning.cc), and ends in the last.
+  template <typename Group>
+  static constexpr int kFirstThatEnds = !std::is_same_v<Group, BlockGroup> && kVectors >= 3 ? kVectors - 1 : 0;
 
   /// Asks for a row, or a stretch of one. Finish must follow before any is used; in between, memory is on its way.
   template <typename Fill, typename Group>
@@ -150,7 +195,7 @@ struct RowVectors {
     const int left = row.count - IndexOf(group, 0);
 #pragma unroll
     for (int v = 0; v < kVectors; ++v) {
-      vectors[v] = FilledGranule(Fill::template Value<T>());
+      vectors[v] = Filled<Granule>(Fill::template Value<T>());
       LoadGranuleIf(left > v * kStep<Group>, base + v * kStep<Group>, vectors[v], priority...);
     }
   }
@@ -163,24 +208,6 @@ struct RowVectors {
       __syncwarp(group.members());
       TakeVectors(group, row, place);
       FillBeyond(group, row.count, Fill::template Value<T>());
-    }
-  }
-
-  /// To be called where elements that have been used outlive a reduction. FP16 elements are halves of registers in
-  /// machine code, too: ptxas, which sees through Opaque, would keep them apart, in twice as many registers, unless
-  /// words might have changed.
-  __device__ __forceinline__ void StayPacked() {
-    if (kVectors <= 2) {
-      return;  // there are registers for all elements
-    }
-    const unsigned zero = std::is_same_v<T, __half> ? UnknownZero() : 0;
-#pragma unroll
-    for (Granule& vector : vectors) {
-#pragma unroll
-      for (unsigned& word : vector.words) {
-        word ^= zero;
-      }
-      Opaque(vector);
     }
   }
 
@@ -240,12 +267,6 @@ struct RowVectors {
   template <typename Group>
   static __device__ __forceinline__ Space<Group> SpaceOf(const Group& group, Granule* place, int s) {
     return {group, place + s * Space<Group>::kGranules};
-  }
-
-  /// Where stretch `s` of this thread's lanes begins.
-  template <typename Group>
-  static __device__ __forceinline__ int FirstOf(const Group& group, int s) {
-    return IndexOf(group, s * kVectorsOfStretch) - group.lane() * kLength;
   }
 
   template <typename Group>

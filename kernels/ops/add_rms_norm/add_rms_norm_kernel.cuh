@@ -69,23 +69,24 @@ __device__ __forceinline__ AddRmsNormRow<T, T> UsualAddRmsNormRowAt(const AddRms
 
 /// a + b, each sum rounded to T. FP16 adds as it is: in f32, which has more than twice its digits, a sum would be
 /// rounded to the same number, by way of twice as many registers and several times the instructions.
-template <typename T>
-__device__ __forceinline__ Granule SumOf(const Granule& a, const Granule& b) {
+template <typename T, int kWords>
+__device__ __forceinline__ Words<kWords> SumOf(const Words<kWords>& a, const Words<kWords>& b) {
   if constexpr (std::is_same_v<T, __half>) {
-    Granule sums;
+    Words<kWords> sums;
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
+    for (int i = 0; i < kWords; ++i) {
       asm("add.rn.f16x2 %0, %1, %2;" : "=r"(sums.words[i]) : "r"(a.words[i]), "r"(b.words[i]));
     }
     return sums;
   } else {
     using Acc = AccumulatorOf<T>;
-    Acc sums[kElementsOfGranule<T>];
-    Acc others[kElementsOfGranule<T>];
+    constexpr int kLength = kElementsOf<T, Words<kWords>>;
+    Acc sums[kLength];
+    Acc others[kLength];
     Unpack<T>(a, sums);
     Unpack<T>(b, others);
 #pragma unroll
-    for (int j = 0; j < kElementsOfGranule<T>; ++j) {
+    for (int j = 0; j < kLength; ++j) {
       sums[j] += others[j];
     }
     return Pack<T>(sums);
@@ -128,7 +129,8 @@ struct AddRmsNormLoads {
 /// `kFew`: there are too few rows for other warps to hide the way of the weights, so there are registers for them while
 /// a and b are on their way.
 template <typename T, typename Shape, RowAccess kAccess, bool kFew>
-__global__ void __launch_bounds__(Shape::BlockThreads(kAccess), kFew ? 1 : Shape::ResidentBlocks(kAccess))
+__global__ void __launch_bounds__(Shape::BlockThreads(kAccess),
+                                  kFew ? 1 : Shape::ResidentBlocks(kAccess, Shape::template kThreadsOfLanes<true>))
     AddRmsNormResidentKernel(const __grid_constant__ AddRmsNormArguments arguments) {
   AwaitEarlierWork(arguments);
   using Acc = AccumulatorOf<T>;
@@ -151,9 +153,9 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess), kFew ? 1 : Shape
   ForEachRow<kAhead>(
       group, blocks, arguments.total_rows, row_at, space, begin,
       [&](const auto& row, Loads& loads, const auto& /*again*/) {
-        DeviceParameter<T, Shape::kVectors, Acc, kAccess> weight(row.weight_word, row.weight, Acc{1});
+        DeviceParameter<Held, Acc, kAccess> weight(row.weight_word, row.weight, Acc{1});
         // Beside two FP16 rows registers do not hold them: ptxas spills.
-        constexpr bool kFetch = Shape::kVectors < 8 && (kFew || !std::is_same_v<T, __half>);
+        constexpr bool kFetch = Shape::kBytes <= 64 && (kFew || !std::is_same_v<T, __half>);
         if (kFetch) {
           weight.Prefetch(group, width);
         }
@@ -161,6 +163,9 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess), kFew ? 1 : Shape
         const RmsFactor<Acc> scale(mean(RowSum(group, SumOfSquares<Acc>(loads.x))), arguments.epsilon);
         loads.x.StayPacked();
         weight.StayPacked();
+        if constexpr (Held::kStoresTogether && !kInUsualLaunch<kAccess>) {
+          group.PartIf(row.y == nullptr || row.residual == nullptr);
+        }
         if (row.y != nullptr) {
           const auto element = [a = row.a.data, b = row.b.data](int i) {
             return Widen<double>(Narrow<T>(Widen<Acc>(a[i]) + Widen<Acc>(b[i])));
@@ -262,7 +267,7 @@ struct AddRmsNormKernels {
   static constexpr bool kUsual = sizeof(T) <= 4;
   template <typename Shape, RowAccess kAccess>
   static constexpr auto kHeld =
-      &AddRmsNormResidentKernel<T, Shape, kAccess, kFew && InVectors(kAccess) && Shape::kVectors <= 4>;
+      &AddRmsNormResidentKernel<T, Shape, kAccess, kFew && InVectors(kAccess) && Shape::kBytes <= 64>;
   template <typename Out, bool kPlain>
   static constexpr auto kStreamed = &AddRmsNormStreamKernel<T, Out, kPlain>;
 };

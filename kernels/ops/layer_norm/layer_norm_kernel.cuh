@@ -29,13 +29,20 @@ __device__ __forceinline__ void StoreNormalised(const Group& group, const Held& 
   if (row.y == nullptr) {
     return;
   }
+  // In words a lane has many elements beside much else.
+  constexpr bool kAgain = sizeof(typename Held::Unit) == sizeof(Word);
+  const unsigned zero = kAgain ? UnknownZero() : 0;
   // The usual parameters have a loop of their own, without a branch for each vector, so that memory is asked early.
   const auto store = [&](const auto& parameters) {
     Held::Store(group, row.y, count, out, [&](int v, int index) {
       Acc values[Held::kLength];
       Acc weights[Held::kLength];
       Acc biases[Held::kLength];
-      Unpack<T>(held.vectors[v], values);
+      if constexpr (kAgain) {
+        UnpackAgain<T>(held.vectors[v], zero, values);
+      } else {
+        Unpack<T>(held.vectors[v], values);
+      }
       parameters(v, index, weights, biases);
       Normalise(moments, inv_std_dev, weights, biases, values);
       return Pack<T>(values);
@@ -110,11 +117,12 @@ struct LayerNormLoads : RowLoads<Held, FillZero> {
 /// How many threads a multiprocessor has at a time, where lanes have rows. In the usual launch fewer registers are
 /// enough, and more threads hide more of what 16-bit rows wait for between so many instructions (up to 4 % of the time
 /// on an H200).
-template <typename T, int kVectors, RowAccess kAccess>
-inline constexpr int kThreadsOfLanes = sizeof(T) != 2 || !kInUsualLaunch<kAccess> ? kUsualThreadsOfLanes
-                                       : kVectors == 4                            ? 1024
-                                       : kVectors == 3                            ? 1152
-                                                                                  : 1280;
+template <typename T, typename Shape, RowAccess kAccess>
+inline constexpr int kThreadsOfLanes = Shape::kOfWords || sizeof(T) != 2 || !kInUsualLaunch<kAccess>
+                                           ? Shape::template kThreadsOfLanes<true>
+                                       : Shape::kBytes == 64 ? 1024
+                                       : Shape::kBytes == 48 ? 1152
+                                                             : 1280;
 
 /// Rows that registers hold: each is read once, and written after all of it has been read.
 ///
@@ -123,14 +131,13 @@ inline constexpr int kThreadsOfLanes = sizeof(T) != 2 || !kInUsualLaunch<kAccess
 /// block is found again rather than remembered.
 template <typename T, typename Shape, RowAccess kAccess, bool kFew>
 __global__ void __launch_bounds__(Shape::BlockThreads(kAccess),
-                                  kFew ? 1
-                                       : Shape::ResidentBlocks(kAccess, kThreadsOfLanes<T, Shape::kVectors, kAccess>))
+                                  kFew ? 1 : Shape::ResidentBlocks(kAccess, kThreadsOfLanes<T, Shape, kAccess>))
     LayerNormResidentKernel(const __grid_constant__ LayerNormArguments arguments) {
   AwaitEarlierWork(arguments);
   using Acc = AccumulatorOf<T>;
   using Held = HeldRow<T, Shape, kAccess>;
   using Loads = LayerNormLoads<Held>;
-  using Parameter = DeviceParameter<T, Shape::kVectors, Acc, kAccess>;
+  using Parameter = DeviceParameter<Held, Acc, kAccess>;
   const int blocks = arguments.tuning.cluster_blocks;
   auto group = RowGrid<typename Shape::Group>::GroupOf(blocks);
   const RowMean<T, typename Shape::Group, Acc> mean(arguments.reciprocal, arguments.width);
@@ -144,7 +151,9 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess),
   };
   constexpr bool kAhead = Shape::kLooksAhead;
   constexpr bool kFindsAgain = Shape::kOfBlocks && !kAhead && !kFew;
-  constexpr int kAtOnce = kFew ? 0 : Shape::kLooksAhead ? 4 : 2;  // more would take registers from the row
+  // More would take registers from the row.
+  constexpr int kMost = (Shape::kLooksAhead ? 64 : 32) / static_cast<int>(sizeof(typename Held::Unit));
+  constexpr int kAtOnce = kFew ? 0 : kMost < Parameter::kTogether ? kMost : Parameter::kTogether;
   const auto finish = [&](const auto& begun, Loads& loads, const auto& again) {
     auto row = begun;
     Parameter weight(row.weight_word, row.weight, Acc{1});
@@ -159,6 +168,10 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess),
       row = again();
       weight = Parameter(row.weight_word, row.weight, Acc{1});
       bias = Parameter(row.bias_word, row.bias, Acc{0});
+    }
+    if constexpr (Held::kStoresTogether) {
+      group.PartIf(moments.LeaveF32(arguments.epsilon) || row.y == nullptr || !weight.IsOfSameType() ||
+                   !bias.IsOfSameType());
     }
     if (moments.LeaveF32(arguments.epsilon)) {
       NormaliseElements<Held, double>(group, row, MomentsInF64<Held>(group, row), arguments.epsilon);
@@ -178,7 +191,7 @@ struct LayerNormKernels {
   template <typename Shape, RowAccess kAccess>
   static constexpr auto kHeld =
       &LayerNormResidentKernel<T, Shape, kAccess,
-                               kFew && InVectors(kAccess) && Shape::kVectors <= 4 && !Shape::kReadsMuch>;
+                               kFew && InVectors(kAccess) && Shape::kBytes <= 64 && !Shape::kReadsMuch>;
   template <typename Out, bool kPlain>
   static constexpr auto kStreamed = &LayerNormStreamKernel<T, Out, kPlain>;
 };

@@ -110,6 +110,9 @@ template <bool kFetched, typename Held, typename Group, typename Parameter, type
 __device__ __forceinline__ void StoreRmsNorm(Group& group, const Held& held, Parameter& weight,
                                              const RmsFactor<Acc>& scale, const Row& row, int width, double epsilon,
                                              Granule* out, const Element& element) {
+  if constexpr (Held::kStoresTogether) {
+    group.PartIf(scale.leaves_f32 || !weight.IsOfSameType());
+  }
   if (scale.leaves_f32) {
     const double factor = FactorInF64<Held>(group, element, width, epsilon);
     ScaleElements<Held>(group, element, row.y, row.weight, row.weight_word, width, factor);
@@ -126,7 +129,9 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess), Shape::ResidentB
     RmsNormResidentKernel(const __grid_constant__ RmsNormArguments arguments) {
   AwaitEarlierWork(arguments);
   using Acc = AccumulatorOf<T>;
-  using Loads = RowLoads<HeldRow<T, Shape, kAccess>, FillZero>;
+  using Held = HeldRow<T, Shape, kAccess>;
+  using Loads = RowLoads<Held, FillZero>;
+  constexpr bool kFetched = Shape::kBytes <= 64;  // registers hold no more weights beside the row
   const int blocks = arguments.tuning.cluster_blocks;
   const int width = static_cast<int>(arguments.width);
   auto group = RowGrid<typename Shape::Group>::GroupOf(blocks);
@@ -139,20 +144,20 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess), Shape::ResidentB
       return RmsNormRowAt<T, T>(arguments, index);
     }
   };
-  ForEachRow<Shape::kLooksAhead>(
-      group, blocks, arguments.total_rows, row_at, space, Loads(space.In(0)),
-      [&](const auto& row, Loads& loads, const auto& /*again*/) {
-        DeviceParameter<T, Shape::kVectors, Acc, kAccess> weight(row.weight_word, row.weight, Acc{1});
-        if (Shape::kVectors < 8) {
-          weight.Prefetch(group, width);
-        }
-        const Acc sum = RowSum(group, SumOfSquares<Acc>(loads.x));
-        loads.x.StayPacked();
-        weight.StayPacked();
-        const RmsFactor<Acc> scale(mean(sum), arguments.epsilon);
-        StoreRmsNorm<(Shape::kVectors < 8)>(group, loads.x, weight, scale, row, width, arguments.epsilon.f64,
-                                            space.Out(), [x = row.x.data](int i) { return Widen<double>(x[i]); });
-      });
+  ForEachRow<Shape::kLooksAhead>(group, blocks, arguments.total_rows, row_at, space, Loads(space.In(0)),
+                                 [&](const auto& row, Loads& loads, const auto& /*again*/) {
+                                   DeviceParameter<Held, Acc, kAccess> weight(row.weight_word, row.weight, Acc{1});
+                                   if (kFetched) {
+                                     weight.Prefetch(group, width);
+                                   }
+                                   const Acc sum = RowSum(group, SumOfSquares<Acc>(loads.x));
+                                   loads.x.StayPacked();
+                                   weight.StayPacked();
+                                   const RmsFactor<Acc> scale(mean(sum), arguments.epsilon);
+                                   StoreRmsNorm<kFetched>(group, loads.x, weight, scale, row, width,
+                                                          arguments.epsilon.f64, space.Out(),
+                                                          [x = row.x.data](int i) { return Widen<double>(x[i]); });
+                                 });
 }
 
 template <typename T>

@@ -16,10 +16,11 @@ template <typename Acc, typename Held>
 __device__ __forceinline__ Acc MaximumOf(const Held& held, int s) {
   using T = typename Held::Element;
   if constexpr (kIsHalf<T>) {
+    constexpr int kWords = static_cast<int>(sizeof(typename Held::Unit)) / 4;
     unsigned largest = held.vectors[s * Held::kVectorsOfStretch].words[0];
 #pragma unroll
-    for (int i = 1; i < Held::kVectorsOfStretch * 4; ++i) {
-      largest = LargerHalves<T>(largest, held.vectors[s * Held::kVectorsOfStretch + i / 4].words[i % 4]);
+    for (int i = 1; i < Held::kVectorsOfStretch * kWords; ++i) {
+      largest = LargerHalves<T>(largest, held.vectors[s * Held::kVectorsOfStretch + i / kWords].words[i % kWords]);
     }
     return Widen<Acc>(PairOfWord<T>(LargerHalves<T>(largest, SwapHalves(largest))).x);
   } else {

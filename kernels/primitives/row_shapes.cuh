@@ -1,0 +1,231 @@
+// The shapes that kernels for held rows are compiled for: which threads share a row, and what each of them holds.
+#ifndef KERNELWIRE_KERNELS_PRIMITIVES_ROW_SHAPES_CUH_
+#define KERNELWIRE_KERNELS_PRIMITIVES_ROW_SHAPES_CUH_
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <type_traits>
+
+#include "kernels/primitives/row_access.h"
+#include "kernels/primitives/row_group.cuh"
+#include "kernels/primitives/row_space.cuh"
+#include "kernels/primitives/row_tile.cuh"
+#include "kernels/primitives/row_tuning.h"
+#include "kernels/primitives/row_vectors.cuh"
+#include "kernels/primitives/row_words.cuh"
+
+namespace kernelwire {
+
+/// How a kernel's blocks and groups are laid over the rows of a launch.
+template <typename Group>
+struct RowGrid;
+
+template <int kLanes>
+struct RowGrid<LaneGroup<kLanes>> {
+  static __device__ __forceinline__ LaneGroup<kLanes> GroupOf(int /*cluster_blocks*/) { return {}; }
+  /// Before row `index` of `rows` is worked on.
+  static __device__ __forceinline__ void Begin(LaneGroup<kLanes>& group, std::int64_t index, std::int64_t rows) {
+    const int after = 32 / kLanes - 1 - static_cast<int>(threadIdx.x % 32) / kLanes;  // other rows of the warp
+    group.Begin(index + after < rows);
+  }
+  static __device__ __forceinline__ std::int64_t FirstRow(int /*cluster_blocks*/) {
+    return std::int64_t{blockIdx.x} * RowsOfBlock() + threadIdx.x / kLanes;
+  }
+  static __device__ __forceinline__ std::int64_t RowsOfGrid(int /*cluster_blocks*/) {
+    return std::int64_t{gridDim.x} * RowsOfBlock();
+  }
+
+ private:
+  static __device__ __forceinline__ unsigned RowsOfBlock() { return blockDim.x / kLanes; }
+};
+
+template <>
+struct RowGrid<BlockGroup> {
+  static constexpr int kBlockThreads = BlockGroup::kMostThreads;
+
+  static __device__ __forceinline__ BlockGroup GroupOf(int cluster_blocks) { return BlockGroup(cluster_blocks); }
+  static __device__ __forceinline__ void Begin(BlockGroup& /*group*/, std::int64_t /*index*/, std::int64_t /*rows*/) {}
+  static __device__ __forceinline__ std::int64_t FirstRow(int cluster_blocks) {
+    return Clusters(blockIdx.x, cluster_blocks);
+  }
+  static __device__ __forceinline__ std::int64_t RowsOfGrid(int cluster_blocks) {
+    return Clusters(gridDim.x, cluster_blocks);
+  }
+
+ private:
+  /// Most rows have a block each, and a division takes as long as the rest of the way to their first read.
+  static __device__ __forceinline__ unsigned Clusters(unsigned blocks, int cluster_blocks) {
+    return cluster_blocks == 1 ? blocks : blocks / static_cast<unsigned>(cluster_blocks);
+  }
+};
+
+/// The most blocks of `threads` threads that __launch_bounds__ may ask for, by what a multiprocessor of the
+/// architecture runs at a time (CUDA C++ Programming Guide, technical specifications per compute capability).
+constexpr int MostResidentBlocks(int threads) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+  constexpr int kThreads = 1024;
+  constexpr int kBlocks = 16;
+#elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ > 800 && __CUDA_ARCH__ < 900
+  constexpr int kThreads = 1536;
+  constexpr int kBlocks = 16;
+#elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1100
+  constexpr int kThreads = 1536;
+  constexpr int kBlocks = 24;
+#else
+  constexpr int kThreads = 2048;
+  constexpr int kBlocks = 32;
+#endif
+  return kThreads / threads < kBlocks ? kThreads / threads : kBlocks;
+}
+
+/// A group of threads, what each of them holds in vectors, whether it looks ahead, and whether it is for launches that
+/// read much, as types.
+template <typename GroupType, int kVectorsOfThread, bool kAhead, bool kMuch = false>
+struct RowShape {
+  using Group = GroupType;
+  static constexpr bool kOfWords = false;
+  static constexpr int kVectors = kVectorsOfThread;
+  static constexpr int kBytes = 16 * kVectors;  // that a thread holds
+  static constexpr bool kOfBlocks = std::is_same_v<GroupType, BlockGroup>;
+  static constexpr bool kLooksAhead = kAhead;
+  static constexpr bool kReadsMuch = kMuch;
+  // TuneRows asks for these for no others.
+  static constexpr bool kOfPlainRows = kMuch && kVectors == 4;
+
+  template <typename T, RowAccess kAccess>
+  using Held = std::conditional_t<kAccess == RowAccess::kTiled, TiledVectors<T, kVectors>,
+                                  RowVectors<T, kVectors, InVectors(kAccess), kReadsMuch>>;
+
+  // For __launch_bounds__: as many registers as let enough of the largest blocks run at a time. Rows that begin
+  // anywhere want more, so their blocks are smaller (TuneRows).
+  static constexpr int BlockThreads(RowAccess access) {
+    return !kOfBlocks                                           ? BlockThreadsOfLanes(kVectors)
+           : !kAhead && (kVectors > 4 || BeginAnywhere(access)) ? 256
+                                                                : RowGrid<BlockGroup>::kBlockThreads;
+  }
+  /// Where lanes have rows that do not begin anywhere, of a multiprocessor.
+  template <bool kMore>
+  static constexpr int kThreadsOfLanes = 896;
+  static constexpr int ResidentBlocks(RowAccess access, int threads_of_lanes = kThreadsOfLanes<false>) {
+    const bool shifted = BeginAnywhere(access);
+    const int wanted = !kOfBlocks                  ? (shifted ? 768 : threads_of_lanes) / BlockThreads(access)
+                       : kAhead                    ? 1
+                       : kVectors == 4 && !shifted ? 2
+                                                   : 3;
+    const int most = MostResidentBlocks(BlockThreads(access));
+    return wanted < most ? wanted : most;
+  }
+};
+
+/// The same in words. `kFirst`: the first of a thread's words that may reach beyond a row's end.
+template <typename GroupType, int kWords, int kFirst>
+struct RowShapeOfWords {
+  using Group = GroupType;
+  static constexpr bool kOfWords = true;
+  static constexpr int kBytes = 4 * kWords;
+  static constexpr bool kOfBlocks = std::is_same_v<GroupType, BlockGroup>;
+  static constexpr bool kLooksAhead = false;
+  static constexpr bool kReadsMuch = false;
+  static constexpr bool kOfPlainRows = false;
+
+  template <typename T, RowAccess kAccess>
+  using Held = RowWords<T, kWords, kFirst>;
+
+  static constexpr int BlockThreads(RowAccess /*access*/) {
+    return kOfBlocks ? RowGrid<BlockGroup>::kBlockThreads : BlockThreadsOfWords(kWords);
+  }
+  /// Where lanes have rows, of a multiprocessor. `kMore`: of operators that have more to remember than one row; so have
+  /// groups that do not come along with the others of their warp.
+  template <bool kMore>
+  static constexpr int kThreadsOfLanes = kWords <= 5                              ? (kMore ? 1536 : 2048)
+                                         : kWords <= 10                           ? (kMore ? 1152 : 1536)
+                                         : kWords == 16 && GroupType::kLanes < 32 ? (kMore ? 768 : 896)
+                                         : kWords <= 18                           ? 1024
+                                         : kWords <= 24                           ? (kMore ? 768 : 1024)
+                                                                                  : (kMore ? 640 : 768);
+  /// Launches that are not the usual ones have more to remember, too.
+  static constexpr int ResidentBlocks(RowAccess access, int threads_of_lanes = kThreadsOfLanes<false>) {
+    const int threads = access == RowAccess::kOdd ? threads_of_lanes : threads_of_lanes / 4 * 3;
+    const int wanted = !kOfBlocks ? threads / BlockThreads(access) : access == RowAccess::kOdd ? 2 : 1;
+    const int most = MostResidentBlocks(BlockThreads(access));
+    return wanted < most ? wanted : most;
+  }
+};
+
+/// Calls f with the shape of rows that kLanes lanes share.
+template <int kLanes, typename F>
+cudaError_t WithLaneShape(int vectors, F&& f) {
+  return vectors == 3 ? f(RowShape<LaneGroup<kLanes>, 3, false>{}) : f(RowShape<LaneGroup<kLanes>, 4, false>{});
+}
+
+/// Calls f with the shape of rows of elements of so many bytes that lanes share in words, the first from the kShape-th
+/// on that is so.
+template <int kElementBytes, int kShape, typename F>
+cudaError_t WithWordShape(const RowTuning& tuning, F&& f) {
+  constexpr WordShape kIts = WordShapesOf(kElementBytes)[kShape];
+  if constexpr (kShape + 1 < kWordShapeCount) {
+    if (tuning.threads != kIts.lanes || tuning.vectors != kIts.words) {
+      return WithWordShape<kElementBytes, kShape + 1>(tuning, f);
+    }
+  }
+  return f(RowShapeOfWords<LaneGroup<kIts.lanes>, kIts.words, FirstWordThatEnds(kElementBytes, kShape)>{});
+}
+
+/// The same of blocks.
+template <typename F>
+cudaError_t WithWordShapeOfBlocks(const RowTuning& tuning, F&& f) {
+  return tuning.vectors == 12   ? f(RowShapeOfWords<BlockGroup, 12, 0>{})
+         : tuning.vectors == 14 ? f(RowShapeOfWords<BlockGroup, 14, 0>{})
+                                : f(RowShapeOfWords<BlockGroup, 16, 0>{});
+}
+
+template <typename F>
+cudaError_t WithBlockShape(const RowTuning& tuning, F&& f) {
+  if (tuning.vectors == 4) {
+    return tuning.reads_much ? f(RowShape<BlockGroup, 4, false, true>{}) : f(RowShape<BlockGroup, 4, false>{});
+  }
+  // Hardly ever for little.
+  return tuning.roomy ? f(RowShape<BlockGroup, 8, true, true>{}) : f(RowShape<BlockGroup, 8, false, true>{});
+}
+
+/// Calls f with the shape that `tuning` asks for, for elements of so many bytes. Requires: a tuning of TuneRows that
+/// holds rows.
+template <int kElementBytes, typename F>
+cudaError_t WithRowShape(const RowTuning& tuning, F&& f) {
+  const bool of_blocks = tuning.method == RowTuning::Method::kBlocks;
+  if constexpr (kElementBytes <= 4) {
+    if (tuning.vector_bytes == 4) {
+      return of_blocks ? WithWordShapeOfBlocks(tuning, f) : WithWordShape<kElementBytes, 0>(tuning, f);
+    }
+  }
+  if (of_blocks) {
+    return WithBlockShape(tuning, f);
+  }
+  switch (tuning.threads) {
+    case 4:
+      return tuning.vectors == 2 ? f(RowShape<LaneGroup<4>, 2, false>{}) : WithLaneShape<4>(tuning.vectors, f);
+    case 8:
+      return WithLaneShape<8>(tuning.vectors, f);
+    case 16:
+      return WithLaneShape<16>(tuning.vectors, f);
+    default:
+      return WithLaneShape<32>(tuning.vectors, f);
+  }
+}
+
+/// What a thread of `Shape` holds of a row.
+template <typename T, typename Shape, RowAccess kAccess>
+using HeldRow = typename Shape::template Held<T, kAccess>;
+
+template <RowAccess kAccess>
+using AccessTag = std::integral_constant<RowAccess, kAccess>;
+
+/// The places of an operator's kernels, which read kInputs rows for each result.
+template <typename T, typename Shape, RowAccess kAccess, int kInputs>
+using HeldSpace = std::conditional_t<kAccess == RowAccess::kTiled, RowTile<T, Shape, kInputs>,
+                                     RowSpace<HeldRow<T, Shape, kAccess>, typename Shape::Group, kInputs>>;
+
+}  // namespace kernelwire
+
+#endif  // KERNELWIRE_KERNELS_PRIMITIVES_ROW_SHAPES_CUH_

@@ -1,0 +1,236 @@
+// A row in the registers of the group that works on it, in words of 4 bytes, wherever it begins.
+//
+// Rows that are no whole number of vectors of 16 bytes begin anywhere, and to put vectors together takes more
+// instructions than most operators have for their elements. Neighbouring lanes have neighbouring words instead, first
+// one each, then the next one each: a warp reads and writes 128 bytes at a time, as memory has them. Rows of 4-byte
+// elements always begin on a word. Those of 2-byte elements may begin in the middle of one; then the words that memory
+// has are moved by an element on their way, of which the neighbouring lane has the other half.
+//
+// Elements are at places that follow from type, width and group alone, as in row_vectors.cuh.
+#ifndef KERNELWIRE_KERNELS_PRIMITIVES_ROW_WORDS_CUH_
+#define KERNELWIRE_KERNELS_PRIMITIVES_ROW_WORDS_CUH_
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <type_traits>
+
+#include "kernels/primitives/granule.cuh"
+#include "kernels/primitives/row_vectors.cuh"
+
+namespace kernelwire {
+
+/// What one thread holds of a row of T. All members of the group call Begin, Finish and Store together.
+///
+/// `kFirst`: the first word that may reach beyond a row's end: shorter rows are held otherwise (row_tuning_tables.h).
+template <typename T, int kWordsOfThread, int kFirst>
+struct RowWords : RowLayout<T, Word, kWordsOfThread, kWordsOfThread> {
+  static_assert(sizeof(T) <= 4 && kFirst < kWordsOfThread);
+  using Layout = RowLayout<T, Word, kWordsOfThread, kWordsOfThread>;
+  using Layout::FirstOf;
+  using Layout::HasWhole;
+  using Layout::IndexOf;
+  using Layout::kLength;
+  using Layout::kVectors;
+  using Layout::Pinned;
+  using Layout::vectors;
+  template <typename Group>
+  static constexpr int kStep = Layout::template kStep<Group>;
+  static constexpr bool kPlain = false;
+  /// Elements are halves of words.
+  static constexpr bool kHalves = sizeof(T) == 2;
+  /// Store hands words from lane to lane: all groups of a warp must come along (LaneGroup::PartIf), or all know that
+  /// some do not.
+  static constexpr bool kStoresTogether = kHalves;
+  template <typename Group>
+  static constexpr int kFirstThatEnds = kFirst;
+  /// No shared memory.
+  template <typename Group>
+  static constexpr int kGranulesIn = 0;
+  template <typename Group>
+  static constexpr int kGranulesOut = 0;
+
+  /// Asks for a row. Finish must follow before any is used; in between, memory is on its way.
+  template <typename Fill, typename Group>
+  __device__ __forceinline__ void Begin(const Group& group, const RowSource<T>& row, Granule* /*place*/) {
+    if (kHalves && !group.IsTogether()) {
+      BeginAlone(group, row);
+      return;
+    }
+    const int odd = OddElementsOf(row.data);
+    const T* const base = Pinned(row.data + IndexOf(group, 0) - odd);
+    // A word is read where both of its elements may be, and its first one alone where that is the last of a tensor.
+    const int left = row.count + odd - IndexOf(group, 0) - kLength;
+    const int readable = kHalves && row.has_after ? left + 1 : left;
+    const bool has_first = !kHalves || odd == 0 || row.has_before || IndexOf(group, 0) > 0;
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v) {
+      vectors[v] = Filled<Word>(Fill::template Value<T>());
+      LoadWordIf((v < kFirst || readable >= v * kStep<Group>)&&(v > 0 || has_first), base + v * kStep<Group>,
+                 vectors[v]);
+      if (kHalves && v >= kFirst) {
+        LoadHalfWordIf(!row.has_after && left + 1 == v * kStep<Group>, base + v * kStep<Group>, vectors[v]);
+      }
+    }
+    if constexpr (kHalves) {
+      BeginEnds(group, row, odd, has_first);
+    }
+  }
+
+  /// What the group could hold beyond the row's end becomes the fill. `Fill` must be that of Begin.
+  template <typename Fill, typename Group>
+  __device__ __forceinline__ void Finish(const Group& group, const RowSource<T>& row, Granule* /*place*/) {
+    if constexpr (kHalves) {
+      if (group.IsTogether()) {
+        MoveDown(group, OddElementsOf(row.data));
+      }
+      FillBeyond(group, row.count, Filled<Word>(Fill::template Value<T>()).words[0]);
+    }
+  }
+
+  /// Writes result(v, index) as this thread's word `v`, which begins at element `index`, of the row of `count` elements
+  /// at `to`. Where index >= count it may be asked for, too, but is not written.
+  template <typename Group, typename Result>
+  static __device__ __forceinline__ void Store(const Group& group, T* to, int count, Granule* /*place*/,
+                                               const Result& result) {
+    if (!kHalves || (group.IsTogether() && Group::kLanes == 32 && OddElementsOf(to) == 0)) {
+      StoreInPlace(group, to, count, result);
+    } else if (group.IsTogether()) {
+      StoreMoved(group, to, count, result);
+    } else {
+      StoreAlone(group, to, count, result);
+    }
+  }
+
+ private:
+  /// 2-byte elements between the word that an address lies in and itself.
+  static __device__ __forceinline__ int OddElementsOf(const T* at) {
+    return kHalves ? static_cast<int>(reinterpret_cast<std::uintptr_t>(at) / 2 % 2) : 0;
+  }
+  static __device__ __forceinline__ unsigned HalfAt(const T* at) {
+    __builtin_assume(__isGlobal(at));
+    return *reinterpret_cast<const unsigned short*>(at);
+  }
+
+  /// Of a row that begins in the middle of a word: reads what follows the lanes' last words, and its first element if
+  /// that word may not be read.
+  template <typename Group>
+  __device__ __forceinline__ void BeginEnds(const Group& group, const RowSource<T>& row, int odd, bool has_first) {
+    if (odd == 0) {
+      return;
+    }
+    const int last = FirstOf(group, 0) + kVectors * kStep<Group> - 1;
+    following_ = last < row.count ? HalfAt(row.data + last) : 0;
+    if (!has_first) {
+      vectors[0].words[0] = HalfAt(row.data) << 16;
+    }
+  }
+
+  /// Where not all lanes of the warp come along.
+  template <typename Group>
+  __device__ __forceinline__ void BeginAlone(const Group& group, const RowSource<T>& row) {
+    const T* const base = Pinned(row.data + IndexOf(group, 0));
+    const int left = row.count - IndexOf(group, 0);
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v) {
+      const unsigned low = left > v * kStep<Group> ? HalfAt(base + v * kStep<Group>) : 0;
+      const unsigned high = left > v * kStep<Group> + 1 ? HalfAt(base + v * kStep<Group> + 1) : 0;
+      vectors[v].words[0] = low | high << 16;
+    }
+  }
+
+  /// From words as memory has them to those of the row.
+  template <typename Group>
+  __device__ __forceinline__ void MoveDown(const Group& group, int odd) {
+    constexpr int kLanes = Group::kLanes;
+    if (kLanes == 32 && odd == 0) {
+      return;
+    }
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v) {
+      const unsigned next = v + 1 == kVectors ? following_ : vectors[(v + 1) % kVectors].words[0];
+      const unsigned from = group.lane() == 0 ? next : vectors[v].words[0];
+      const unsigned high = __shfl_sync(0xFFFFFFFFU, from, (group.lane() + 1) % kLanes, kLanes);
+      vectors[v].words[0] = __funnelshift_r(vectors[v].words[0], high, static_cast<unsigned>(odd) * 16);
+    }
+  }
+
+  template <typename Group>
+  __device__ __forceinline__ void FillBeyond(const Group& group, int count, unsigned fill) {
+    if (kFirst == 0 && HasWhole(group, 0, count)) {
+      return;
+    }
+#pragma unroll
+    for (int v = kFirst; v < kVectors; ++v) {
+      unsigned& word = vectors[v].words[0];
+      const int left = count - IndexOf(group, v);
+      word = left == 1 ? __byte_perm(word, fill, 0x7610) : left > 1 ? word : fill;
+    }
+  }
+
+  template <typename Group, typename Result>
+  static __device__ __forceinline__ void StoreInPlace(const Group& group, T* to, int count, const Result& result) {
+    T* const base = Pinned(to + IndexOf(group, 0));
+    const int left = count - IndexOf(group, 0);
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v) {
+      const Word word = result(v, IndexOf(group, v));
+      T* const at = base + v * kStep<Group>;
+      if (v < kFirst || left >= v * kStep<Group> + kLength) {
+        StoreWord(at, word.words[0]);
+      } else if (kHalves && left == v * kStep<Group> + 1) {
+        StoreHalfWord(at, word.words[0]);
+      }
+    }
+  }
+
+  /// A word that memory has is this lane's and the one before's; where lanes of a group meet others, each has a half.
+  template <typename Group, typename Result>
+  static __device__ __forceinline__ void StoreMoved(const Group& group, T* to, int count, const Result& result) {
+    constexpr int kLanes = Group::kLanes;
+    const int odd = OddElementsOf(to);
+    T* const base = Pinned(to + IndexOf(group, 0) - odd);
+    const int left = count - IndexOf(group, 0);
+    unsigned last = 0;  // of the last lane, the word before
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v) {
+      const unsigned word = result(v, IndexOf(group, v)).words[0];
+      const unsigned passed = __shfl_sync(0xFFFFFFFFU, word, (group.lane() + kLanes - 1) % kLanes, kLanes);
+      const unsigned before = group.lane() == 0 ? last : passed;
+      last = passed;
+      T* const at = base + v * kStep<Group>;
+      const unsigned moved = odd != 0 ? __funnelshift_l(before, word, 16) : word;
+      const int here = left - v * kStep<Group>;  // elements of the row from this word's first on
+      const bool is_first = v == 0 && group.lane() == 0 && odd != 0;
+      if (!is_first && (v < kFirst || here + odd >= 2)) {
+        StoreWord(at, moved);
+      } else if (is_first ? here > 0 : here + odd == 1) {
+        StoreHalfWord(is_first ? at + 1 : at, is_first ? word : moved);
+      }
+      if (v + 1 == kVectors && group.lane() == kLanes - 1 && odd != 0 && here >= 2) {
+        StoreHalfWord(at + 2, word >> 16);
+      }
+    }
+  }
+
+  template <typename Group, typename Result>
+  static __device__ __forceinline__ void StoreAlone(const Group& group, T* to, int count, const Result& result) {
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v) {
+      const int index = IndexOf(group, v);
+      const unsigned word = result(v, index).words[0];
+      if (index < count) {
+        StoreHalfWord(to + index, word);
+      }
+      if (index + 1 < count) {
+        StoreHalfWord(to + index + 1, word >> 16);
+      }
+    }
+  }
+
+  unsigned following_;  // in its first half, the element behind the lanes' last words
+};
+
+}  // namespace kernelwire
+
+#endif  // KERNELWIRE_KERNELS_PRIMITIVES_ROW_WORDS_CUH_
