@@ -118,8 +118,9 @@ struct RowShape {
   }
 };
 
-/// The same in words. `kFirst`: the first of a thread's words that may reach beyond a row's end.
-template <typename GroupType, int kWords, int kFirst>
+/// The same in words. `kFirst`: the first of a thread's words that may reach beyond a row's end. `kMostThreads`: of a
+/// block.
+template <typename GroupType, int kWords, int kFirst, int kMostThreads = BlockThreadsOfWords(kWords)>
 struct RowShapeOfWords {
   using Group = GroupType;
   static constexpr bool kOfWords = true;
@@ -132,22 +133,22 @@ struct RowShapeOfWords {
   template <typename T, RowAccess kAccess>
   using Held = RowWords<T, kWords, kFirst>;
 
-  static constexpr int BlockThreads(RowAccess /*access*/) {
-    return kOfBlocks ? RowGrid<BlockGroup>::kBlockThreads : BlockThreadsOfWords(kWords);
-  }
-  /// Where lanes have rows, of a multiprocessor. `kMore`: of operators that have more to remember than one row; so have
+  static constexpr int BlockThreads(RowAccess /*access*/) { return kMostThreads; }
+  /// Of a multiprocessor. `kMore`: of operators that have more to remember than one row; so have
   /// groups that do not come along with the others of their warp.
   template <bool kMore>
-  static constexpr int kThreadsOfLanes = kWords <= 5                              ? (kMore ? 1536 : 2048)
+  static constexpr int kThreadsOfLanes = kOfBlocks                                ? 1024
+                                         : kWords <= 5                            ? (kMore ? 1536 : 2048)
                                          : kWords <= 10                           ? (kMore ? 1152 : 1536)
                                          : kWords == 16 && GroupType::kLanes < 32 ? (kMore ? 768 : 896)
                                          : kWords <= 18                           ? 1024
                                          : kWords <= 24                           ? (kMore ? 768 : 1024)
-                                                                                  : (kMore ? 640 : 768);
+                                         : kWords <= 32                           ? (kMore ? 640 : 768)
+                                                                                  : (kMore ? 512 : 640);
   /// Launches that are not the usual ones have more to remember, too.
   static constexpr int ResidentBlocks(RowAccess access, int threads_of_lanes = kThreadsOfLanes<false>) {
     const int threads = access == RowAccess::kOdd ? threads_of_lanes : threads_of_lanes / 4 * 3;
-    const int wanted = !kOfBlocks ? threads / BlockThreads(access) : access == RowAccess::kOdd ? 2 : 1;
+    const int wanted = threads / BlockThreads(access);
     const int most = MostResidentBlocks(BlockThreads(access));
     return wanted < most ? wanted : most;
   }
@@ -163,21 +164,23 @@ cudaError_t WithLaneShape(int vectors, F&& f) {
 /// on that is so.
 template <int kElementBytes, int kShape, typename F>
 cudaError_t WithWordShape(const RowTuning& tuning, F&& f) {
-  constexpr WordShape kIts = WordShapesOf(kElementBytes)[kShape];
-  if constexpr (kShape + 1 < kWordShapeCount) {
+  constexpr const WordShapes& kShapes = WordShapesOf(kElementBytes);
+  constexpr WordShape kIts = kShapes.by_length[kShape];
+  if constexpr (kShape + 1 < kShapes.count) {
     if (tuning.threads != kIts.lanes || tuning.vectors != kIts.words) {
       return WithWordShape<kElementBytes, kShape + 1>(tuning, f);
     }
   }
-  return f(RowShapeOfWords<LaneGroup<kIts.lanes>, kIts.words, FirstWordThatEnds(kElementBytes, kShape)>{});
+  return f(RowShapeOfWords<LaneGroup<kIts.lanes>, kIts.words, FirstWordThatEnds(kShapes, kShape)>{});
 }
 
-/// The same of blocks.
+/// The same of blocks, which have rows of 4-byte elements.
 template <typename F>
 cudaError_t WithWordShapeOfBlocks(const RowTuning& tuning, F&& f) {
-  return tuning.vectors == 12   ? f(RowShapeOfWords<BlockGroup, 12, 0>{})
-         : tuning.vectors == 14 ? f(RowShapeOfWords<BlockGroup, 14, 0>{})
-                                : f(RowShapeOfWords<BlockGroup, 16, 0>{});
+  constexpr int kMostThreads = MostThreadsOfRowInWords(4);
+  return tuning.vectors == 12   ? f(RowShapeOfWords<BlockGroup, 12, 0, kMostThreads>{})
+         : tuning.vectors == 14 ? f(RowShapeOfWords<BlockGroup, 14, 0, kMostThreads>{})
+                                : f(RowShapeOfWords<BlockGroup, 16, 0, kMostThreads>{});
 }
 
 template <typename F>
@@ -194,9 +197,14 @@ cudaError_t WithBlockShape(const RowTuning& tuning, F&& f) {
 template <int kElementBytes, typename F>
 cudaError_t WithRowShape(const RowTuning& tuning, F&& f) {
   const bool of_blocks = tuning.method == RowTuning::Method::kBlocks;
+  if constexpr (kElementBytes == 4) {
+    if (tuning.vector_bytes == 4 && of_blocks) {
+      return WithWordShapeOfBlocks(tuning, f);
+    }
+  }
   if constexpr (kElementBytes <= 4) {
     if (tuning.vector_bytes == 4) {
-      return of_blocks ? WithWordShapeOfBlocks(tuning, f) : WithWordShape<kElementBytes, 0>(tuning, f);
+      return WithWordShape<kElementBytes, 0>(tuning, f);
     }
   }
   if (of_blocks) {

@@ -19,18 +19,20 @@ RowTuning ShareWarps(int lanes, int vectors, int turns) {
   return tuning;
 }
 
-/// The same in words. Requires: lanes hold a row that long.
-RowTuning ShareWarpsInWords(std::int64_t row_bytes, std::int64_t rows, int element_bytes) {
-  const auto& shapes = WordShapesOf(element_bytes);
-  const WordShape& shape = *std::find_if(std::begin(shapes), std::end(shapes), [row_bytes](const WordShape& some) {
-    return row_bytes <= std::int64_t{4} * some.Words();
-  });
+/// The same in words. Requires: lanes hold a row that long. Of short rows lanes have some after one another in large
+/// tensors, more where much is found out of a row before its results are.
+RowTuning ShareWarpsInWords(RowWork work, std::int64_t row_bytes, std::int64_t rows, int element_bytes) {
+  const WordShape* shape = WordShapesOf(element_bytes).by_length;
+  while (row_bytes > std::int64_t{4} * shape->Words()) {
+    ++shape;
+  }
+  const bool takes_long = work == RowWork::kMoments || work == RowWork::kSoftmax;
   RowTuning tuning;
-  tuning.threads = shape.lanes;
-  tuning.vectors = shape.words;
+  tuning.threads = shape->lanes;
+  tuning.vectors = shape->words;
   tuning.vector_bytes = 4;
-  tuning.rows_of_block = BlockThreadsOfWords(shape.words) / shape.lanes;
-  tuning.turns = shape.lanes == 32 || AreSomeRows(row_bytes, rows) ? 1 : 2;
+  tuning.rows_of_block = BlockThreadsOfWords(shape->words) / shape->lanes;
+  tuning.turns = shape->lanes == 32 || AreSomeRows(row_bytes, rows) ? 1 : takes_long ? 4 : element_bytes == 2 ? 2 : 1;
   return tuning;
 }
 
@@ -187,8 +189,8 @@ RowTuning TuneRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, int 
                    const RowDevice& device) {
   const bool wide = element_bytes > 2;
   const bool in_words = AreHeldInWords(row_bytes, element_bytes);
-  if (in_words && row_bytes <= kLongestRowOfWords) {
-    return ShareWarpsInWords(row_bytes, rows, element_bytes);
+  if (in_words && row_bytes <= WordShapesOf(element_bytes).LongestRow()) {
+    return ShareWarpsInWords(work, row_bytes, rows, element_bytes);
   }
   for (const int lanes : {4, 8, 16, 32}) {
     if (row_bytes <= std::int64_t{64} * lanes) {

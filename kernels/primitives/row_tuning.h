@@ -69,8 +69,9 @@ inline constexpr std::int64_t kLongestRowOfBlock = std::int64_t{1} << 16;
 /// Whether rows are held in words: they are no whole number of vectors, and not so long that what registers hold in
 /// words is less than what can be on its way through shared memory. Of short ones half a vector more is no trouble
 /// (row_tile.cuh).
+constexpr std::int64_t LongestRowInWords(int element_bytes) { return element_bytes > 2 ? 20480 : 5120; }
 constexpr bool AreHeldInWords(std::int64_t row_bytes, int element_bytes) {
-  return element_bytes <= 4 && row_bytes <= (element_bytes == 2 ? 6144 : 32768) &&
+  return element_bytes <= 4 && row_bytes <= LongestRowInWords(element_bytes) &&
          row_bytes % (row_bytes <= kBytesOfStretch ? 8 : 16) != 0;
 }
 
@@ -82,30 +83,39 @@ struct WordShape {
   constexpr int Words() const { return lanes * words; }
 };
 
-/// By element, of 2 bytes and wider, and by length: the first that holds a row is its own. What a lane could hold costs
-/// instructions as what it holds, so they lie close together. Instructions are also what rows of 2-byte elements wait
-/// for, above all those that a row takes however short it is: fewer lanes share one.
-inline constexpr WordShape kWordShapes[2][22] = {
-    {{4, 2},   {4, 4},   {4, 6},   {8, 4},   {8, 5},   {8, 6},   {8, 8},   {8, 10},  {8, 12},  {8, 16},  {16, 10},
-     {16, 12}, {16, 16}, {32, 10}, {32, 12}, {32, 14}, {32, 16}, {32, 18}, {32, 20}, {32, 24}, {32, 28}, {32, 32}},
-    {{4, 2},  {4, 4},  {4, 6},   {8, 4},   {8, 5},   {8, 6},   {8, 8},   {16, 5},  {16, 6},  {16, 8},  {32, 5},
-     {32, 6}, {32, 8}, {32, 10}, {32, 12}, {32, 14}, {32, 16}, {32, 18}, {32, 20}, {32, 24}, {32, 28}, {32, 32}}};
-inline constexpr int kWordShapeCount = 22;
-/// The longest row that lanes hold in words.
-inline constexpr std::int64_t kLongestRowOfWords = std::int64_t{4} * kWordShapes[0][kWordShapeCount - 1].Words();
+/// By length: the first that holds a row is its own.
+struct WordShapes {
+  int count;
+  WordShape by_length[24];
 
-constexpr const WordShape (&WordShapesOf(int element_bytes))[kWordShapeCount] {
-  return kWordShapes[element_bytes > 2 ? 1 : 0];
+  constexpr std::int64_t LongestRow() const { return std::int64_t{4} * by_length[count - 1].Words(); }
+};
+
+/// What a lane could hold costs instructions as what it holds, so they lie close together.
+inline constexpr WordShapes kShapesOfFourBytes = {
+    22, {{4, 2},   {4, 4},  {4, 6},   {8, 4},   {8, 5},   {8, 6},   {8, 8},   {16, 5},  {16, 6},  {16, 8},  {16, 10},
+         {16, 12}, {32, 8}, {32, 10}, {32, 12}, {32, 14}, {32, 16}, {32, 18}, {32, 20}, {32, 24}, {32, 28}, {32, 32}}};
+/// Instructions are what rows of 2-byte elements wait for, above all those that a row takes however short it is: fewer
+/// lanes share one, and they hold longer rows.
+inline constexpr WordShapes kShapesOfTwoBytes = {
+    24, {{4, 2},   {4, 4},   {4, 6},   {8, 4},   {8, 5},   {8, 6},   {8, 8},   {8, 10},
+         {8, 12},  {8, 16},  {16, 10}, {16, 12}, {16, 16}, {32, 10}, {32, 12}, {32, 14},
+         {32, 16}, {32, 18}, {32, 20}, {32, 24}, {32, 28}, {32, 32}, {32, 36}, {32, 40}}};
+
+constexpr const WordShapes& WordShapesOf(int element_bytes) {
+  return element_bytes > 2 ? kShapesOfFourBytes : kShapesOfTwoBytes;
 }
 
 /// The first word of a lane that may reach beyond a row's end: shorter rows have another shape.
-constexpr int FirstWordThatEnds(int element_bytes, int shape) {
-  const auto& shapes = WordShapesOf(element_bytes);
-  return shape == 0 ? 0 : shapes[shape - 1].Words() / shapes[shape].lanes;
+constexpr int FirstWordThatEnds(const WordShapes& shapes, int index) {
+  return index == 0 ? 0 : shapes.by_length[index - 1].Words() / shapes.by_length[index].lanes;
 }
 
 /// Words of each thread where a block has a row, of one warp for each 2 KiB of it: the least that hold it.
 inline constexpr int kWordsOfBlocks[] = {12, 14, 16};
+constexpr int MostThreadsOfRowInWords(int element_bytes) {
+  return static_cast<int>(LongestRowInWords(element_bytes) / kBytesOfStretch) * 32;
+}
 
 /// Threads of a block whose lanes hold so many words each: 4 KiB or more of rows, and less than 16.
 constexpr int BlockThreadsOfWords(int words) { return words < 6 ? 256 : 128; }

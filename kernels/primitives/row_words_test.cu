@@ -121,10 +121,11 @@ void ExpectRowsPass(const Run& run, int rows, int width, const LaunchShape& shap
 template <typename T, int kShape, typename Run>
 void ExpectLanesPass(const Run& run) {
   constexpr int kSize = static_cast<int>(sizeof(T));
-  constexpr WordShape kIts = WordShapesOf(kSize)[kShape];
+  constexpr const WordShapes& kShapes = WordShapesOf(kSize);
+  constexpr WordShape kIts = kShapes.by_length[kShape];
   constexpr int kPerWord = 4 / kSize;
-  using Shape = RowShapeOfWords<LaneGroup<kIts.lanes>, kIts.words, FirstWordThatEnds(kSize, kShape)>;
-  const int before = kShape == 0 ? 0 : WordShapesOf(kSize)[kShape == 0 ? 0 : kShape - 1].Words() * kPerWord;
+  using Shape = RowShapeOfWords<LaneGroup<kIts.lanes>, kIts.words, FirstWordThatEnds(kShapes, kShape)>;
+  const int before = kShape == 0 ? 0 : kShapes.by_length[kShape == 0 ? 0 : kShape - 1].Words() * kPerWord;
   const int most = kIts.Words() * kPerWord;
   LaunchShape shape;
   shape.blocks = 1;
@@ -134,7 +135,7 @@ void ExpectLanesPass(const Run& run) {
       ExpectRowsPass<T, Shape>(run, rows, width, shape);
     }
   }
-  if constexpr (kShape + 1 < kWordShapeCount) {
+  if constexpr (kShape + 1 < kShapes.count) {
     ExpectLanesPass<T, kShape + 1>(run);
   }
 }
@@ -143,7 +144,7 @@ void ExpectLanesPass(const Run& run) {
 template <typename T, int kWords, typename Run>
 void ExpectBlocksPass(const Run& run) {
   constexpr int kPerWord = 4 / static_cast<int>(sizeof(T));
-  using Shape = RowShapeOfWords<BlockGroup, kWords, 0>;
+  using Shape = RowShapeOfWords<BlockGroup, kWords, 0, 96>;
   constexpr int kOfWarp = 32 * kWords * kPerWord;
   LaunchShape shape;
   shape.blocks = 3;

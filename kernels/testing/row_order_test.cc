@@ -167,7 +167,7 @@ TEST_P(RowOrderTest, RowsOfLargeTensorsAreThoseOfSmallOnes) {
     if (device->name() == "host") {
       continue;
     }
-    for (const std::int64_t width : {64, 257, 1001, 4097}) {
+    for (const std::int64_t width : {64, 192, 257, 320, 1001, 2049, 4097}) {
       const auto row_bytes = static_cast<std::size_t>(width) * SizeOf(dtype);
       const std::size_t rows = (std::size_t{66} << 20) / row_bytes + 1;
       OperatorCase of_three;
@@ -341,8 +341,8 @@ TEST(RowTuningTest, HoldsEveryRowInAnOrderThatFollowsFromItsBytes) {
 TEST(RowTuningTest, WordsThatAreNotTheLastAreWhole) {
   const RowDevice device{true, 227 << 10};
   for (const int element_bytes : {2, 4}) {
-    const auto& shapes = WordShapesOf(element_bytes);
-    for (std::int64_t row_bytes = element_bytes; row_bytes <= kLongestRowOfWords; row_bytes += element_bytes) {
+    const WordShapes& shapes = WordShapesOf(element_bytes);
+    for (std::int64_t row_bytes = element_bytes; row_bytes <= shapes.LongestRow(); row_bytes += element_bytes) {
       if (!AreHeldInWords(row_bytes, element_bytes)) {
         continue;
       }
@@ -350,11 +350,11 @@ TEST(RowTuningTest, WordsThatAreNotTheLastAreWhole) {
       SCOPED_TRACE(std::to_string(row_bytes) + " bytes: " + tuning.ToString());
       ASSERT_EQ(tuning.method, RowTuning::Method::kLanes);
       int shape = 0;
-      while (shapes[shape].lanes != tuning.threads || shapes[shape].words != tuning.vectors) {
-        ASSERT_LT(++shape, kWordShapeCount);
+      while (shapes.by_length[shape].lanes != tuning.threads || shapes.by_length[shape].words != tuning.vectors) {
+        ASSERT_LT(++shape, shapes.count);
       }
-      ASSERT_GE(row_bytes, std::int64_t{4} * tuning.threads * FirstWordThatEnds(element_bytes, shape));
-      ASSERT_LT(FirstWordThatEnds(element_bytes, shape), tuning.vectors);
+      ASSERT_GE(row_bytes, std::int64_t{4} * tuning.threads * FirstWordThatEnds(shapes, shape));
+      ASSERT_LT(FirstWordThatEnds(shapes, shape), tuning.vectors);
     }
   }
 }

@@ -29,8 +29,8 @@ __device__ __forceinline__ void StoreNormalised(const Group& group, const Held& 
   if (row.y == nullptr) {
     return;
   }
-  // In words a lane has many elements beside much else.
-  constexpr bool kAgain = sizeof(typename Held::Unit) == sizeof(Word);
+  // In words a lane has many elements beside much else; a few are not unpacked anew.
+  constexpr bool kAgain = std::is_same_v<typename Held::Unit, Word> && Held::kHeld > 16;
   const unsigned zero = kAgain ? UnknownZero() : 0;
   // The usual parameters have a loop of their own, without a branch for each vector, so that memory is asked early.
   const auto store = [&](const auto& parameters) {
