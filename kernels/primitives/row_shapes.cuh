@@ -5,6 +5,7 @@
 #include <cuda_runtime.h>
 
 #include <cstdint>
+#include <iterator>
 #include <type_traits>
 
 #include "kernels/primitives/row_access.h"
@@ -134,17 +135,17 @@ struct RowShapeOfWords {
   using Held = RowWords<T, kWords, kFirst>;
 
   static constexpr int BlockThreads(RowAccess /*access*/) { return kMostThreads; }
-  /// Of a multiprocessor. `kMore`: of operators that have more to remember than one row; so have
-  /// groups that do not come along with the others of their warp.
+  /// Of a multiprocessor. `kMore`: of operators that have more to remember than one row; so have groups that do not
+  /// come along with the others of their warp.
   template <bool kMore>
-  static constexpr int kThreadsOfLanes = kOfBlocks                                ? 1024
-                                         : kWords <= 5                            ? (kMore ? 1536 : 2048)
-                                         : kWords <= 10                           ? (kMore ? 1152 : 1536)
-                                         : kWords == 16 && GroupType::kLanes < 32 ? (kMore ? 768 : 896)
-                                         : kWords <= 18                           ? 1024
-                                         : kWords <= 24                           ? (kMore ? 768 : 1024)
-                                         : kWords <= 32                           ? (kMore ? 640 : 768)
-                                                                                  : (kMore ? 512 : 640);
+  static constexpr int kThreadsOfLanes = kWords <= 5                          ? (kMore ? 1536 : 2048)
+                                         : kWords <= 10                       ? (kMore ? 1152 : 1536)
+                                         : kWords == 16 && Group::kLanes < 32 ? (kMore ? 768 : 896)
+                                         : kWords <= 18                       ? 1024
+                                         : kOfBlocks&& kMore                  ? (kWords <= 24 ? 640 : 512)
+                                         : kWords <= 24                       ? (kMore ? 768 : 1024)
+                                         : kWords <= 32                       ? (kMore ? 640 : 768)
+                                                                              : (kMore ? 512 : 640);
   /// Launches that are not the usual ones have more to remember, too.
   static constexpr int ResidentBlocks(RowAccess access, int threads_of_lanes = kThreadsOfLanes<false>) {
     const int threads = access == RowAccess::kOdd ? threads_of_lanes : threads_of_lanes / 4 * 3;
@@ -174,13 +175,16 @@ cudaError_t WithWordShape(const RowTuning& tuning, F&& f) {
   return f(RowShapeOfWords<LaneGroup<kIts.lanes>, kIts.words, FirstWordThatEnds(kShapes, kShape)>{});
 }
 
-/// The same of blocks, which have rows of 4-byte elements.
-template <typename F>
+/// The same of blocks, which have rows of 4-byte elements: the first from kWordsOfBlocks[kIndex] on.
+template <int kIndex, typename F>
 cudaError_t WithWordShapeOfBlocks(const RowTuning& tuning, F&& f) {
-  constexpr int kMostThreads = MostThreadsOfRowInWords(4);
-  return tuning.vectors == 12   ? f(RowShapeOfWords<BlockGroup, 12, 0, kMostThreads>{})
-         : tuning.vectors == 14 ? f(RowShapeOfWords<BlockGroup, 14, 0, kMostThreads>{})
-                                : f(RowShapeOfWords<BlockGroup, 16, 0, kMostThreads>{});
+  constexpr int kWords = kWordsOfBlocks[kIndex];
+  if constexpr (kIndex + 1 < static_cast<int>(std::size(kWordsOfBlocks))) {
+    if (tuning.vectors != kWords) {
+      return WithWordShapeOfBlocks<kIndex + 1>(tuning, f);
+    }
+  }
+  return f(RowShapeOfWords<BlockGroup, kWords, 0, ThreadsOfRowInWords(LongestRowInWords(4))>{});
 }
 
 template <typename F>
@@ -199,7 +203,7 @@ cudaError_t WithRowShape(const RowTuning& tuning, F&& f) {
   const bool of_blocks = tuning.method == RowTuning::Method::kBlocks;
   if constexpr (kElementBytes == 4) {
     if (tuning.vector_bytes == 4 && of_blocks) {
-      return WithWordShapeOfBlocks(tuning, f);
+      return WithWordShapeOfBlocks<0>(tuning, f);
     }
   }
   if constexpr (kElementBytes <= 4) {

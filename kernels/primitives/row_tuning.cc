@@ -84,7 +84,9 @@ RowTuning Hold(const Holdings& holdings, std::int64_t row_bytes) {
 
 /// A row that is longer than lanes hold, in words: by a block, whose warps have equal shares.
 RowTuning HoldInWords(std::int64_t row_bytes) {
-  RowTuning tuning = HoldRow(row_bytes, kMostThreadsOfRowBlock, 4);
+  RowTuning tuning;
+  tuning.method = RowTuning::Method::kBlocks;
+  tuning.threads = ThreadsOfRowInWords(row_bytes);
   tuning.vectors = *std::find_if(std::begin(kWordsOfBlocks), std::end(kWordsOfBlocks),
                                  [&](int words) { return row_bytes <= std::int64_t{4} * words * tuning.threads; });
   tuning.vector_bytes = 4;

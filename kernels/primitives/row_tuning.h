@@ -96,7 +96,7 @@ inline constexpr WordShapes kShapesOfFourBytes = {
     22, {{4, 2},   {4, 4},  {4, 6},   {8, 4},   {8, 5},   {8, 6},   {8, 8},   {16, 5},  {16, 6},  {16, 8},  {16, 10},
          {16, 12}, {32, 8}, {32, 10}, {32, 12}, {32, 14}, {32, 16}, {32, 18}, {32, 20}, {32, 24}, {32, 28}, {32, 32}}};
 /// Instructions are what rows of 2-byte elements wait for, above all those that a row takes however short it is: fewer
-/// lanes share one, and they hold longer rows.
+/// lanes share one.
 inline constexpr WordShapes kShapesOfTwoBytes = {
     24, {{4, 2},   {4, 4},   {4, 6},   {8, 4},   {8, 5},   {8, 6},   {8, 8},   {8, 10},
          {8, 12},  {8, 16},  {16, 10}, {16, 12}, {16, 16}, {32, 10}, {32, 12}, {32, 14},
@@ -111,11 +111,10 @@ constexpr int FirstWordThatEnds(const WordShapes& shapes, int index) {
   return index == 0 ? 0 : shapes.by_length[index - 1].Words() / shapes.by_length[index].lanes;
 }
 
-/// Words of each thread where a block has a row, of one warp for each 2 KiB of it: the least that hold it.
-inline constexpr int kWordsOfBlocks[] = {12, 14, 16};
-constexpr int MostThreadsOfRowInWords(int element_bytes) {
-  return static_cast<int>(LongestRowInWords(element_bytes) / kBytesOfStretch) * 32;
-}
+/// Words of each thread where a block has a row, of 4-byte elements: the least that hold it. Few threads with much each
+/// take fewer instructions a word than many with little.
+inline constexpr int kWordsOfBlocks[] = {24, 28, 32, 36, 40};
+constexpr int ThreadsOfRowInWords(std::int64_t row_bytes) { return row_bytes <= 10240 ? 64 : 128; }
 
 /// Threads of a block whose lanes hold so many words each: 4 KiB or more of rows, and less than 16.
 constexpr int BlockThreadsOfWords(int words) { return words < 6 ? 256 : 128; }

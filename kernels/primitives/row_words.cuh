@@ -22,7 +22,7 @@ namespace kernelwire {
 
 /// What one thread holds of a row of T. All members of the group call Begin, Finish and Store together.
 ///
-/// `kFirst`: the first word that may reach beyond a row's end: shorter rows are held otherwise (row_tuning_tables.h).
+/// `kFirst`: the first word that may reach beyond a row's end: shorter rows are held otherwise (row_tuning.h).
 template <typename T, int kWordsOfThread, int kFirst>
 struct RowWords : RowLayout<T, Word, kWordsOfThread, kWordsOfThread> {
   static_assert(sizeof(T) <= 4 && kFirst < kWordsOfThread);

@@ -150,7 +150,7 @@ void ExpectBlocksPass(const Run& run) {
   shape.blocks = 3;
   shape.threads = 96;
   for (const int width :
-       {2 * kOfWarp + 1, 2 * kOfWarp + 2, 2 * kOfWarp + kOfWarp / 2 + 1, 3 * kOfWarp - 1, 3 * kOfWarp}) {
+       {kOfWarp + 1, 2 * kOfWarp + 1, 2 * kOfWarp + 2, 2 * kOfWarp + kOfWarp / 2 + 1, 3 * kOfWarp - 1, 3 * kOfWarp}) {
     ExpectRowsPass<T, Shape>(run, 3, width, shape);
   }
 }
@@ -170,10 +170,10 @@ TEST_F(RowWordsTest, BlocksHoldRowsAndWriteThem) {
   const auto run = [this](const auto& body, const auto& in, std::size_t outs, const LaunchShape& shape) {
     return Run(body, in, outs, shape);
   };
-  ExpectBlocksPass<float, 12>(run);
-  ExpectBlocksPass<float, 16>(run);
-  ExpectBlocksPass<__nv_bfloat16, 14>(run);
-  ExpectBlocksPass<__nv_bfloat16, 16>(run);
+  ExpectBlocksPass<float, 24>(run);
+  ExpectBlocksPass<float, 40>(run);
+  ExpectBlocksPass<__nv_bfloat16, 24>(run);
+  ExpectBlocksPass<__nv_bfloat16, 40>(run);
 }
 
 }  // namespace
