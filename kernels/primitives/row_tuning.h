@@ -66,10 +66,12 @@ inline constexpr std::int64_t kLongestHeldRow = std::int64_t{1} << 20;
 /// The same of a single block.
 inline constexpr std::int64_t kLongestRowOfBlock = std::int64_t{1} << 16;
 
-/// Whether rows are held in words: they are no whole number of vectors, and not so long that what registers hold in
-/// words is less than what can be on its way through shared memory. Of short ones half a vector more is no trouble
-/// (row_tile.cuh).
+/// The longest row, in bytes, that is held in words: of longer ones more is on its way through shared memory than
+/// registers hold.
 constexpr std::int64_t LongestRowInWords(int element_bytes) { return element_bytes > 2 ? 20480 : 5120; }
+
+/// Whether rows are held in words: they are no whole number of vectors. Of short ones half a vector more is no trouble
+/// (row_tile.cuh).
 constexpr bool AreHeldInWords(std::int64_t row_bytes, int element_bytes) {
   return element_bytes <= 4 && row_bytes <= LongestRowInWords(element_bytes) &&
          row_bytes % (row_bytes <= kBytesOfStretch ? 8 : 16) != 0;
@@ -112,8 +114,9 @@ constexpr int FirstWordThatEnds(const WordShapes& shapes, int index) {
 }
 
 /// Words of each thread where a block has a row, of 4-byte elements: the least that hold it. Few threads with much each
-/// take fewer instructions a word than many with little.
+/// take fewer instructions a word than many with little; small tensors would have the others.
 inline constexpr int kWordsOfBlocks[] = {24, 28, 32, 36, 40};
+/// Threads of such a block.
 constexpr int ThreadsOfRowInWords(std::int64_t row_bytes) { return row_bytes <= 10240 ? 64 : 128; }
 
 /// Threads of a block whose lanes hold so many words each: 4 KiB or more of rows, and less than 16.
