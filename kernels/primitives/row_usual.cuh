@@ -20,8 +20,9 @@ __device__ __forceinline__ T* UsualRowAt(T* tensor, std::int64_t row, std::int64
   return tensor == nullptr ? tensor : tensor + at;
 }
 
-/// The same for reading, of `rows` rows. What lies before a row that does not begin on a granule is other rows; what
-/// lies behind one is asked for by those that read a word at most (row_words.cuh).
+/// The same for reading, of `rows` rows. What lies before a row that does not begin on a granule is other rows. So is
+/// what lies behind it: a word's worth of a short one (row_words.cuh), a granule's of those so long that they are no
+/// words.
 template <typename T>
 __device__ __forceinline__ RowSource<T> UsualSourceAt(const void* tensor, std::int64_t row, std::int64_t rows,
                                                       std::int64_t width) {

@@ -297,7 +297,7 @@ void ExpectOrderFollowsFromBytes(RowWork work, std::int64_t row_bytes, int eleme
       const bool streamed = tuning.method == RowTuning::Method::kStream;
       ASSERT_EQ(tuning.method, alone.method);
       ASSERT_TRUE(streamed || (tuning.vector_bytes == 4) == AreHeldInWords(row_bytes, element_bytes));
-      if (tuning.method == RowTuning::Method::kLanes) {
+      if (tuning.method == RowTuning::Method::kLanes || (!streamed && tuning.vector_bytes == 4)) {
         ASSERT_EQ(tuning.threads, alone.threads);
         ASSERT_EQ(tuning.vectors, alone.vectors);
         // RowVectors::kFirstThatEnds.
