@@ -101,6 +101,7 @@ struct RowLoads {
   __device__ __forceinline__ explicit RowLoads(Granule* in) : place(in) {}
   template <typename Group, typename Row>
   __device__ __forceinline__ void Begin(const Group& group, const Row& row) {
+    x.Place(row.Anchor());
     x.template Begin<Fill>(group, row.x, place);
   }
   template <typename Group, typename Row>
@@ -140,7 +141,7 @@ cudaError_t LaunchHeld(RowAccess access, const Arguments& arguments, std::int64_
     return LaunchRows<typename Shape::Group, HeldSpace<T, Shape, kAccess, Kernels::kInputs>,
                       Kernels::template kHeld<Shape, kAccess>>(arguments, rows, stream);
   };
-  if constexpr (Shape::kOfWords) {
+  if constexpr (Shape::kOfWords || Shape::kAsItLies) {
     return access == RowAccess::kTiled || access == RowAccess::kOdd ? launch(AccessTag<RowAccess::kOdd>{})
                                                                     : launch(AccessTag<RowAccess::kShifted>{});
   } else {
@@ -170,17 +171,17 @@ cudaError_t LaunchHeld(RowAccess access, const Arguments& arguments, std::int64_
 
 /// Launches rows of type T, with results of type `y_type`, by the tuning that fits them. `Kernels` names an operator's
 /// two, kHeld<Shape, access> for rows that registers hold, with results of type T, and kStreamed<Out, plain> for all
-/// others (`plain`: of type T, and in parts), and says how many rows they read for each result, and whether there are
-/// some for the usual launch (kUsual). `access`: see AccessOf. Sets arguments.tuning.
+/// others (`plain`: of type T, and in parts), and says what work they do (kWork), how many rows they read for each
+/// result, and whether there are some for the usual launch (kUsual). `access`: see AccessOf. Sets arguments.tuning.
 template <typename T, typename Kernels, typename Arguments>
-cudaError_t LaunchRowsOf(RowWork work, DataType y_type, RowAccess access, std::int64_t rows, Arguments arguments,
+cudaError_t LaunchRowsOf(DataType y_type, RowAccess access, std::int64_t rows, Arguments arguments,
                          cudaStream_t stream) {
   const bool plain = InVectors(access);
   const std::int64_t row_bytes = arguments.width * static_cast<std::int64_t>(sizeof(T));
   const RowDevice device{DeviceHasClusters(), static_cast<std::int64_t>(MostSharedBytes())};
-  arguments.tuning = TuneRows(work, row_bytes, rows, static_cast<int>(sizeof(T)), plain, device);
+  arguments.tuning = TuneRows(Kernels::kWork, row_bytes, rows, static_cast<int>(sizeof(T)), plain, device);
   if (y_type == kDataTypeOf<T> && arguments.width > 0 && arguments.tuning.method != RowTuning::Method::kStream) {
-    return WithRowShape<static_cast<int>(sizeof(T))>(arguments.tuning, [&](auto shape) {
+    return WithRowShape<Kernels::kWork, static_cast<int>(sizeof(T))>(arguments.tuning, [&](auto shape) {
       return LaunchHeld<T, Kernels, decltype(shape)>(access, arguments, rows, stream);
     });
   }

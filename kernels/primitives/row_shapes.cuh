@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "kernels/primitives/row_access.h"
+#include "kernels/primitives/row_granules.cuh"
 #include "kernels/primitives/row_group.cuh"
 #include "kernels/primitives/row_space.cuh"
 #include "kernels/primitives/row_tile.cuh"
@@ -86,6 +87,7 @@ template <typename GroupType, int kVectorsOfThread, bool kAhead, bool kMuch = fa
 struct RowShape {
   using Group = GroupType;
   static constexpr bool kOfWords = false;
+  static constexpr bool kAsItLies = false;
   static constexpr int kVectors = kVectorsOfThread;
   static constexpr int kBytes = 16 * kVectors;  // that a thread holds
   static constexpr bool kOfBlocks = std::is_same_v<GroupType, BlockGroup>;
@@ -125,6 +127,7 @@ template <typename GroupType, int kWords, int kFirst, int kMostThreads = BlockTh
 struct RowShapeOfWords {
   using Group = GroupType;
   static constexpr bool kOfWords = true;
+  static constexpr bool kAsItLies = false;
   static constexpr int kBytes = 4 * kWords;
   static constexpr bool kOfBlocks = std::is_same_v<GroupType, BlockGroup>;
   static constexpr bool kLooksAhead = false;
@@ -150,6 +153,36 @@ struct RowShapeOfWords {
   static constexpr int ResidentBlocks(RowAccess access, int threads_of_lanes = kThreadsOfLanes<false>) {
     const int threads = access == RowAccess::kOdd ? threads_of_lanes : threads_of_lanes / 4 * 3;
     const int wanted = threads / BlockThreads(access);
+    const int most = MostResidentBlocks(BlockThreads(access));
+    return wanted < most ? wanted : most;
+  }
+};
+
+/// Blocks that hold rows as they lie.
+template <int kVectorsOfThread, bool kAhead>
+struct RowShapeAsItLies {
+  using Group = BlockGroup;
+  static constexpr bool kOfWords = false;
+  static constexpr bool kAsItLies = true;
+  static constexpr int kVectors = kVectorsOfThread;
+  static constexpr int kBytes = 16 * kVectors;
+  static constexpr bool kOfBlocks = true;
+  static constexpr bool kLooksAhead = kAhead;
+  static constexpr bool kReadsMuch = false;
+  static constexpr bool kOfPlainRows = false;
+
+  template <typename T, RowAccess kAccess>
+  using Held = RowGranules<T, kVectors, kAccess == RowAccess::kOdd>;
+
+  // Where threads have one stretch each, rows are few, and latency is what counts.
+  static constexpr int BlockThreads(RowAccess /*access*/) {
+    return kAhead ? RowGrid<BlockGroup>::kBlockThreads : kMostStretchesAsItLies * (kVectors == 4 ? 32 : 16);
+  }
+  /// Of a multiprocessor. `kMore`: of operators that have more to remember than one row.
+  template <bool kMore>
+  static constexpr int kThreadsOfLanes = kMore ? 512 : 768;
+  static constexpr int ResidentBlocks(RowAccess access, int threads = kThreadsOfLanes<false>) {
+    const int wanted = kAhead || kVectors == 4 ? 1 : threads / BlockThreads(access);
     const int most = MostResidentBlocks(BlockThreads(access));
     return wanted < most ? wanted : most;
   }
@@ -184,7 +217,21 @@ cudaError_t WithWordShapeOfBlocks(const RowTuning& tuning, F&& f) {
       return WithWordShapeOfBlocks<kIndex + 1>(tuning, f);
     }
   }
-  return f(RowShapeOfWords<BlockGroup, kWords, 0, ThreadsOfRowInWords(LongestRowInWords(4))>{});
+  return f(RowShapeOfWords<BlockGroup, kWords, 0, kMostThreadsOfRowInWords>{});
+}
+
+/// The same of rows as they lie. Norms look ahead to none: with their weights they would not have the registers.
+template <RowWork kWork, typename F>
+cudaError_t WithShapeAsItLies(const RowTuning& tuning, F&& f) {
+  if (tuning.vectors == 4) {
+    return f(RowShapeAsItLies<4, false>{});
+  }
+  if constexpr (!AreNorms(kWork)) {
+    if (tuning.looks_ahead) {
+      return f(RowShapeAsItLies<8, true>{});
+    }
+  }
+  return f(RowShapeAsItLies<8, false>{});
 }
 
 template <typename F>
@@ -197,11 +244,16 @@ cudaError_t WithBlockShape(const RowTuning& tuning, F&& f) {
 }
 
 /// Calls f with the shape that `tuning` asks for, for elements of so many bytes. Requires: a tuning of TuneRows that
-/// holds rows.
-template <int kElementBytes, typename F>
+/// holds rows, for work of this kind.
+template <RowWork kWork, int kElementBytes, typename F>
 cudaError_t WithRowShape(const RowTuning& tuning, F&& f) {
   const bool of_blocks = tuning.method == RowTuning::Method::kBlocks;
-  if constexpr (kElementBytes == 4) {
+  if constexpr (kElementBytes <= 4 && kWork != RowWork::kMoments) {
+    if (tuning.as_it_lies) {
+      return WithShapeAsItLies<kWork>(tuning, f);
+    }
+  }
+  if constexpr (kElementBytes == 4 && !AreNorms(kWork)) {
     if (tuning.vector_bytes == 4 && of_blocks) {
       return WithWordShapeOfBlocks<0>(tuning, f);
     }

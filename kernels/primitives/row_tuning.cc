@@ -9,6 +9,8 @@
 namespace kernelwire {
 namespace {
 
+constexpr std::int64_t kMostBlocksOfRow = 16;  // of a cluster
+
 /// `lanes` lanes of a warp hold `vectors` vectors of a row each.
 RowTuning ShareWarps(int lanes, int vectors, int turns) {
   RowTuning tuning;
@@ -90,6 +92,47 @@ RowTuning HoldInWords(std::int64_t row_bytes) {
   tuning.vectors = *std::find_if(std::begin(kWordsOfBlocks), std::end(kWordsOfBlocks),
                                  [&](int words) { return row_bytes <= std::int64_t{4} * words * tuning.threads; });
   tuning.vector_bytes = 4;
+  return tuning;
+}
+
+/// How many blocks share a row as it lies, of so many stretches, and have equal shares of it: as many as let
+/// multiprocessors have most rows at a time, which run 24 warps of two stretches each, or 16 where there are two
+/// inputs. Norms must do with one choice for both.
+std::int64_t BlocksAsItLies(RowWork work, std::int64_t stretches) {
+  constexpr std::int64_t kLeastShare = 10;
+  const auto least_blocks = [&](std::int64_t most) { return (stretches + most - 1) / most; };
+  const auto rows_of_blocks = [&](std::int64_t blocks) {
+    const std::int64_t warps = (stretches + 2 * blocks - 1) / (2 * blocks);
+    return 24 / warps + (AreNorms(work) ? 16 / warps : 0);
+  };
+  if (stretches > kMostStretchesAsItLies * kMostBlocksOfRow) {
+    return least_blocks(2 * kMostStretchesAsItLies);
+  }
+  std::int64_t best = least_blocks(kMostStretchesAsItLies);
+  for (std::int64_t blocks = best + 1; blocks <= kMostBlocksOfRow && stretches > (kLeastShare - 2) * blocks; ++blocks) {
+    if (rows_of_blocks(blocks) * best > rows_of_blocks(best) * blocks) {
+      best = blocks;
+    }
+  }
+  return best;
+}
+
+/// A row that is longer than lanes hold, as it lies: by a block, or by blocks that have equal shares of it. These
+/// follow from its bytes, whether a warp has one stretch of them or two, from how many rows there are.
+RowTuning HoldAsItLies(RowWork work, std::int64_t row_bytes, std::int64_t rows) {
+  const std::int64_t stretches = (row_bytes + kBytesOfStretch - 1) / kBytesOfStretch;
+  const std::int64_t blocks = BlocksAsItLies(work, stretches);
+  const std::int64_t of_block = (stretches + 2 * blocks - 1) / (2 * blocks) * 2;
+  const bool ahead = of_block > kMostStretchesAsItLies;
+  const bool one = AreFewRows(row_bytes, rows) && !ahead;
+  RowTuning tuning;
+  tuning.method = RowTuning::Method::kBlocks;
+  tuning.threads = static_cast<int>(of_block * (one ? 32 : 16));
+  tuning.vectors = one ? 4 : 8;
+  tuning.as_it_lies = true;
+  tuning.cluster_blocks = static_cast<int>(blocks);
+  tuning.looks_ahead = ahead;
+  tuning.roomy = ahead;
   return tuning;
 }
 
@@ -190,7 +233,7 @@ RowTuning StreamRows(std::int64_t row_bytes, std::int64_t rows) {
 RowTuning TuneRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, int element_bytes, bool plain,
                    const RowDevice& device) {
   const bool wide = element_bytes > 2;
-  const bool in_words = AreHeldInWords(row_bytes, element_bytes);
+  const bool in_words = AreHeldInWords(work, row_bytes, element_bytes);
   if (in_words && row_bytes <= WordShapesOf(element_bytes).LongestRow()) {
     return ShareWarpsInWords(work, row_bytes, rows, element_bytes);
   }
@@ -206,6 +249,10 @@ RowTuning TuneRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, int 
   }
   if (in_words) {
     return HoldInWords(row_bytes);
+  }
+  if (AreHeldAsTheyLie(work, row_bytes, element_bytes) &&
+      (device.clusters || row_bytes <= kMostStretchesAsItLies * kBytesOfStretch)) {
+    return HoldAsItLies(work, row_bytes, rows);
   }
   if (!device.clusters) {
     return TuneRowsOfBlocks(row_bytes, plain);

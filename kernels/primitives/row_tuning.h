@@ -5,7 +5,7 @@
 // follow from the operator and from the number of rows too, and a row still gives the same bits alone, in company, on
 // any lane, and in add_rms_norm as in rms_norm. Two things must follow from the row's bytes, those of an element and
 // the architecture only: which rows lanes hold, how many share a row, and how much of it each has; and which rows are
-// streamed.
+// streamed. So must what blocks share of odd rows, but for operators whose results need not be alike.
 #ifndef KERNELWIRE_KERNELS_PRIMITIVES_ROW_TUNING_H_
 #define KERNELWIRE_KERNELS_PRIMITIVES_ROW_TUNING_H_
 
@@ -32,10 +32,11 @@ struct RowTuning {
   };
 
   Method method = Method::kLanes;
-  int threads = 0;         // of a row: lanes, or threads of each block
-  int vectors = 0;         // that a thread holds at a time
-  int vector_bytes = 16;   // or 4: words (row_words.cuh)
-  int cluster_blocks = 1;  // blocks that share a row
+  int threads = 0;          // of a row: lanes, or threads of each block
+  int vectors = 0;          // that a thread holds at a time
+  int vector_bytes = 16;    // or 4: words (row_words.cuh)
+  bool as_it_lies = false;  // vectors are memory's granules, not the row's (row_granules.cuh)
+  int cluster_blocks = 1;   // blocks that share a row
   /// Blocks stay, and ask for their next row before they work on this one.
   bool looks_ahead = false;
   /// Threads have the registers of the largest blocks, however few a short row takes.
@@ -66,15 +67,36 @@ inline constexpr std::int64_t kLongestHeldRow = std::int64_t{1} << 20;
 /// The same of a single block.
 inline constexpr std::int64_t kLongestRowOfBlock = std::int64_t{1} << 16;
 
-/// The longest row, in bytes, that is held in words: of longer ones more is on its way through shared memory than
-/// registers hold.
-constexpr std::int64_t LongestRowInWords(int element_bytes) { return element_bytes > 2 ? 20480 : 5120; }
+/// Whether an operator's rows are held as add_rms_norm's sums are, so that both give the same bits.
+constexpr bool AreNorms(RowWork work) { return work == RowWork::kOneSum || work == RowWork::kTwoInputs; }
 
-/// Whether rows are held in words: they are no whole number of vectors. Of short ones half a vector more is no trouble
-/// (row_tile.cuh).
-constexpr bool AreHeldInWords(std::int64_t row_bytes, int element_bytes) {
-  return element_bytes <= 4 && row_bytes <= LongestRowInWords(element_bytes) &&
-         row_bytes % (row_bytes <= kBytesOfStretch ? 8 : 16) != 0;
+/// Whether rows are no whole number of vectors. Of short ones half a vector more is no trouble (row_tile.cuh).
+constexpr bool AreOdd(std::int64_t row_bytes, int element_bytes) {
+  return element_bytes <= 4 && row_bytes % (row_bytes <= kBytesOfStretch ? 8 : 16) != 0;
+}
+
+/// Stretches that a block has at most of a row as it lies, two to a warp, unless no cluster would hold the row.
+inline constexpr int kMostStretchesAsItLies = 16;
+/// The longest row that a cluster of such blocks has.
+inline constexpr std::int64_t kLongestAsItLiesAtOnce = 16 * kMostStretchesAsItLies * kBytesOfStretch;
+
+/// The longest odd row, in bytes, that is held in words: of longer ones something else is faster on an H200.
+constexpr std::int64_t LongestRowInWords(RowWork work, int element_bytes) {
+  return element_bytes == 4 && !AreNorms(work) ? 20480 : 5120;
+}
+constexpr bool AreHeldInWords(RowWork work, std::int64_t row_bytes, int element_bytes) {
+  return AreOdd(row_bytes, element_bytes) && row_bytes <= LongestRowInWords(work, element_bytes);
+}
+
+/// Whether rows are held as they lie. layer_norm has so many sums and parameters that shared memory is faster; so it is
+/// where blocks have little to do for what each begins with, and for the longest rows of two inputs.
+constexpr bool AreHeldAsTheyLie(RowWork work, std::int64_t row_bytes, int element_bytes) {
+  constexpr std::int64_t kKibibyte = 1024;
+  const bool wide = element_bytes == 4;
+  const bool odd = AreOdd(row_bytes, element_bytes) && !AreHeldInWords(work, row_bytes, element_bytes);
+  const std::int64_t least = (AreNorms(work) ? (wide ? 5 : 16) : wide ? 20 : 6) * kKibibyte;
+  const std::int64_t most = !AreNorms(work) ? kLongestHeldRow : wide ? kLongestAsItLiesAtOnce : 256 * kKibibyte;
+  return work != RowWork::kMoments && odd && row_bytes > least && row_bytes <= most;
 }
 
 /// Lanes that share a row, and words that each holds.
@@ -95,8 +117,9 @@ struct WordShapes {
 
 /// What a lane could hold costs instructions as what it holds, so they lie close together.
 inline constexpr WordShapes kShapesOfFourBytes = {
-    22, {{4, 2},   {4, 4},  {4, 6},   {8, 4},   {8, 5},   {8, 6},   {8, 8},   {16, 5},  {16, 6},  {16, 8},  {16, 10},
-         {16, 12}, {32, 8}, {32, 10}, {32, 12}, {32, 14}, {32, 16}, {32, 18}, {32, 20}, {32, 24}, {32, 28}, {32, 32}}};
+    24, {{4, 2},   {4, 4},   {4, 6},   {8, 4},   {8, 5},   {8, 6},   {8, 8},   {16, 5},
+         {16, 6},  {16, 8},  {16, 10}, {16, 12}, {32, 8},  {32, 10}, {32, 12}, {32, 14},
+         {32, 16}, {32, 18}, {32, 20}, {32, 24}, {32, 28}, {32, 32}, {32, 36}, {32, 40}}};
 /// Instructions are what rows of 2-byte elements wait for, above all those that a row takes however short it is: fewer
 /// lanes share one.
 inline constexpr WordShapes kShapesOfTwoBytes = {
@@ -118,6 +141,7 @@ constexpr int FirstWordThatEnds(const WordShapes& shapes, int index) {
 inline constexpr int kWordsOfBlocks[] = {24, 28, 32, 36, 40};
 /// Threads of such a block.
 constexpr int ThreadsOfRowInWords(std::int64_t row_bytes) { return row_bytes <= 10240 ? 64 : 128; }
+inline constexpr int kMostThreadsOfRowInWords = 128;
 
 /// Threads of a block whose lanes hold so many words each: 4 KiB or more of rows, and less than 16.
 constexpr int BlockThreadsOfWords(int words) { return words < 6 ? 256 : 128; }

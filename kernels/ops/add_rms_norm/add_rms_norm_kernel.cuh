@@ -24,6 +24,12 @@ struct AddRmsNormRow {
   const void* weight;
   std::int64_t weight_word;
 
+  /// See RowAndResult.
+  __device__ __forceinline__ const T* Anchor() const {
+    return std::is_same_v<T, Out> && y != nullptr ? reinterpret_cast<const T*>(y)
+           : residual != nullptr                  ? residual
+                                                  : a.data;
+  }
   template <typename F>
   __device__ __forceinline__ void ForEachInput(const F& f) {
     f(0, a);
@@ -113,6 +119,8 @@ struct AddRmsNormLoads {
   __device__ __forceinline__ AddRmsNormLoads(Granule* a_in, Granule* b_in) : place_of_a(a_in), place_of_b(b_in) {}
   template <typename Group, typename Row>
   __device__ __forceinline__ void Begin(const Group& group, const Row& row) {
+    x.Place(row.Anchor());
+    b.Place(row.Anchor());
     x.template Begin<FillZero>(group, row.a, place_of_a);
     b.template Begin<FillZero>(group, row.b, place_of_b);
   }
@@ -153,14 +161,14 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess),
   ForEachRow<kAhead>(
       group, blocks, arguments.total_rows, row_at, space, begin,
       [&](const auto& row, Loads& loads, const auto& /*again*/) {
-        DeviceParameter<Held, Acc, kAccess> weight(row.weight_word, row.weight, Acc{1});
+        DeviceParameter<Held, Acc, kAccess> weight(row.weight_word, row.weight, Acc{1}, loads.x.Offset());
         // Beside two FP16 rows registers do not hold them: ptxas spills.
         constexpr bool kFetch = Shape::kBytes <= 64 && (kFew || !std::is_same_v<T, __half>);
         if (kFetch) {
           weight.Prefetch(group, width);
         }
         loads.x.StayPacked();
-        const RmsFactor<Acc> scale(mean(RowSum(group, SumOfSquares<Acc>(loads.x))), arguments.epsilon);
+        const RmsFactor<Acc> scale(mean(RowSum(group, SumOfSquares<Acc>(group, loads.x))), arguments.epsilon);
         loads.x.StayPacked();
         weight.StayPacked();
         if constexpr (Held::kStoresTogether && !kInUsualLaunch<kAccess>) {
@@ -173,7 +181,7 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess),
           StoreRmsNorm<kFetch>(group, loads.x, weight, scale, row, width, arguments.epsilon.f64, space.Out(), element);
         }
         if (row.residual != nullptr) {
-          Held::Store(group, row.residual, width, space.Out(), [&](int v, int) { return loads.x.vectors[v]; });
+          loads.x.Store(group, row.residual, width, space.Out(), [&](int v, int) { return loads.x.vectors[v]; });
         }
       });
 }
@@ -263,6 +271,7 @@ __global__ void __launch_bounds__(kMostThreadsOfStream<kPlain>, kStreamsAtATime<
 
 template <typename T, bool kFew>
 struct AddRmsNormKernels {
+  static constexpr RowWork kWork = RowWork::kTwoInputs;
   static constexpr int kInputs = 2;
   static constexpr bool kUsual = sizeof(T) <= 4;
   template <typename Shape, RowAccess kAccess>
@@ -280,9 +289,8 @@ cudaError_t LaunchAddRmsNormRows(DataType y_type, RowAccess access, const AddRms
   const std::int64_t row_bytes = arguments.width * static_cast<std::int64_t>(sizeof(T));
   const bool few = sizeof(T) == 2 ? AreFewRows(row_bytes, rows) : AreSomeRows(row_bytes, rows);
   return InVectors(access) && few
-             ? LaunchRowsOf<T, AddRmsNormKernels<T, true>>(RowWork::kTwoInputs, y_type, access, rows, arguments, stream)
-             : LaunchRowsOf<T, AddRmsNormKernels<T, false>>(RowWork::kTwoInputs, y_type, access, rows, arguments,
-                                                            stream);
+             ? LaunchRowsOf<T, AddRmsNormKernels<T, true>>(y_type, access, rows, arguments, stream)
+             : LaunchRowsOf<T, AddRmsNormKernels<T, false>>(y_type, access, rows, arguments, stream);
 }
 
 // A file each, so that they compile side by side.

@@ -186,6 +186,7 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess),
 
 template <typename T, bool kFew>
 struct LayerNormKernels {
+  static constexpr RowWork kWork = RowWork::kMoments;
   static constexpr int kInputs = 1;
   static constexpr bool kUsual = sizeof(T) <= 4;
   template <typename Shape, RowAccess kAccess>
@@ -202,8 +203,8 @@ cudaError_t LaunchLayerNormRows(DataType y_type, RowAccess access, const LayerNo
                                 cudaStream_t stream) {
   const std::int64_t rows = arguments.total_rows;
   return InVectors(access) && AreFewRows(arguments.width * static_cast<std::int64_t>(sizeof(T)), rows)
-             ? LaunchRowsOf<T, LayerNormKernels<T, true>>(RowWork::kMoments, y_type, access, rows, arguments, stream)
-             : LaunchRowsOf<T, LayerNormKernels<T, false>>(RowWork::kMoments, y_type, access, rows, arguments, stream);
+             ? LaunchRowsOf<T, LayerNormKernels<T, true>>(y_type, access, rows, arguments, stream)
+             : LaunchRowsOf<T, LayerNormKernels<T, false>>(y_type, access, rows, arguments, stream);
 }
 
 // A file each, so that they compile side by side.

@@ -28,11 +28,12 @@ __device__ __forceinline__ void StoreScaled(const Group& group, const Held& held
                                             typename Held::Element* y, int width, Granule* out) {
   using T = typename Held::Element;
   using Values = Acc(&)[Held::kLength];
-  constexpr bool kAgain = !std::is_same_v<Group, BlockGroup>;  // those divide on the way here (RowMean)
+  constexpr bool kAgain =
+      !std::is_same_v<Group, BlockGroup> || Held::kAsItLies;  // those divide on the way here (RowMean)
   const unsigned zero = kAgain ? UnknownZero() : 0;
   // The usual weight has a loop of its own, without a branch for each vector.
   const auto store = [&](const auto& parameter) {
-    Held::Store(group, y, width, out, [&](int v, int index) {
+    held.Store(group, y, width, out, [&](int v, int index) {
       Acc weights[Held::kLength];
       parameter(v, index, weights);
       Acc values[Held::kLength];
@@ -54,7 +55,7 @@ __device__ __forceinline__ void StoreScaled(const Group& group, const Held& held
     }
   };
   if (!weight.IsOfSameType()) {
-    weight.Settle();
+    weight.Settle(held.Wrapped(group));
     store(any);
     return;
   }
@@ -144,24 +145,25 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess), Shape::ResidentB
       return RmsNormRowAt<T, T>(arguments, index);
     }
   };
-  ForEachRow<Shape::kLooksAhead>(group, blocks, arguments.total_rows, row_at, space, Loads(space.In(0)),
-                                 [&](const auto& row, Loads& loads, const auto& /*again*/) {
-                                   DeviceParameter<Held, Acc, kAccess> weight(row.weight_word, row.weight, Acc{1});
-                                   if (kFetched) {
-                                     weight.Prefetch(group, width);
-                                   }
-                                   const Acc sum = RowSum(group, SumOfSquares<Acc>(loads.x));
-                                   loads.x.StayPacked();
-                                   weight.StayPacked();
-                                   const RmsFactor<Acc> scale(mean(sum), arguments.epsilon);
-                                   StoreRmsNorm<kFetched>(group, loads.x, weight, scale, row, width,
-                                                          arguments.epsilon.f64, space.Out(),
-                                                          [x = row.x.data](int i) { return Widen<double>(x[i]); });
-                                 });
+  ForEachRow<Shape::kLooksAhead>(
+      group, blocks, arguments.total_rows, row_at, space, Loads(space.In(0)),
+      [&](const auto& row, Loads& loads, const auto& /*again*/) {
+        DeviceParameter<Held, Acc, kAccess> weight(row.weight_word, row.weight, Acc{1}, loads.x.Offset());
+        if (kFetched) {
+          weight.Prefetch(group, width);
+        }
+        const Acc sum = RowSum(group, SumOfSquares<Acc>(group, loads.x));
+        loads.x.StayPacked();
+        weight.StayPacked();
+        const RmsFactor<Acc> scale(mean(sum), arguments.epsilon);
+        StoreRmsNorm<kFetched>(group, loads.x, weight, scale, row, width, arguments.epsilon.f64, space.Out(),
+                               [x = row.x.data](int i) { return Widen<double>(x[i]); });
+      });
 }
 
 template <typename T>
 struct RmsNormKernels {
+  static constexpr RowWork kWork = RowWork::kOneSum;
   static constexpr int kInputs = 1;
   static constexpr bool kUsual = sizeof(T) <= 4;
   template <typename Shape, RowAccess kAccess>
@@ -174,7 +176,7 @@ struct RmsNormKernels {
 template <typename T>
 cudaError_t LaunchRmsNormRows(DataType y_type, RowAccess access, const RmsNormArguments& arguments,
                               cudaStream_t stream) {
-  return LaunchRowsOf<T, RmsNormKernels<T>>(RowWork::kOneSum, y_type, access, arguments.total_rows, arguments, stream);
+  return LaunchRowsOf<T, RmsNormKernels<T>>(y_type, access, arguments.total_rows, arguments, stream);
 }
 
 // A file each, so that they compile side by side.

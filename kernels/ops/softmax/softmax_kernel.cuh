@@ -40,7 +40,7 @@ __device__ __forceinline__ AgreedRow<Acc, Held::kStretches> Agree(Group& group, 
   held.StayPacked();
 #pragma unroll
   for (int s = 0; s < Held::kStretches; ++s) {
-    parts.of_stretch[s] = exponentials.Compute(held, s, agreed.own_maxima[s]);
+    parts.of_stretch[s] = exponentials.Compute(group, held, s, agreed.own_maxima[s]);
     Acc& sum = parts.of_stretch[s].sum;
     sum = group.ReduceWarp(sum, [](Acc a, Acc b) { return a + b; });
   }
@@ -84,7 +84,7 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess), Shape::ResidentB
           factors[s] = SoftmaxExp<T>(agreed.own_maxima[s] - SoftmaxOffset(agreed.row.maximum));
           factors[s] = sizeof(T) == 2 ? factors[s] * result.last : factors[s];
         }
-        Held::Store(group, row.y, row.x.count, space.Out(), [&](int v, int) {
+        loads.x.Store(group, row.y, row.x.count, space.Out(), [&](int v, int) {
           Acc values[Held::kLength];
           Unpack<T>(loads.x.vectors[v], values);
 #pragma unroll
@@ -99,6 +99,7 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess), Shape::ResidentB
 
 template <typename T, bool kLog>
 struct SoftmaxKernels {
+  static constexpr RowWork kWork = RowWork::kSoftmax;
   static constexpr int kInputs = 1;
   static constexpr bool kUsual = sizeof(T) <= 4;
   template <typename Shape, RowAccess kAccess>
@@ -114,8 +115,7 @@ cudaError_t LaunchSoftmaxRows(DataType y_type, RowAccess access, const SoftmaxAr
   if (arguments.inner > 1) {
     return LaunchInterleavedSoftmax<T, kLog>(y_type, arguments, stream);
   }
-  return LaunchRowsOf<T, SoftmaxKernels<T, kLog>>(RowWork::kSoftmax, y_type, access, arguments.pieces, arguments,
-                                                  stream);
+  return LaunchRowsOf<T, SoftmaxKernels<T, kLog>>(y_type, access, arguments.pieces, arguments, stream);
 }
 
 /// From the plan to the kernels of its type.

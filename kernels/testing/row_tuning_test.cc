@@ -1,0 +1,134 @@
+// Which threads a row is shared by: an order that follows from its bytes, whatever else there is.
+#include "kernels/primitives/row_tuning.h"
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+
+namespace kernelwire::testing {
+namespace {
+
+/// What row_group.cuh asks of a tuning of rows of `row_bytes`, and what lanes must have alike however many there are.
+void ExpectOrderFollowsFromBytes(RowWork work, std::int64_t row_bytes, int element_bytes, const RowDevice& device) {
+  const RowTuning alone = TuneRows(work, row_bytes, 1, element_bytes, true, device);
+  for (const bool plain : {false, true}) {
+    for (const std::int64_t rows : {1, 30, 1000, 1000000}) {
+      const RowTuning tuning = TuneRows(work, row_bytes, rows, element_bytes, plain, device);
+      SCOPED_TRACE(std::to_string(row_bytes) + " bytes, " + std::to_string(rows) + " rows: " + tuning.ToString());
+      const bool streamed = tuning.method == RowTuning::Method::kStream;
+      ASSERT_EQ(tuning.method, alone.method);
+      ASSERT_TRUE(streamed || (tuning.vector_bytes == 4) == AreHeldInWords(work, row_bytes, element_bytes));
+      ASSERT_TRUE(!tuning.as_it_lies || AreHeldAsTheyLie(work, row_bytes, element_bytes));
+      ASSERT_TRUE(tuning.as_it_lies || streamed || !device.clusters ||
+                  !AreHeldAsTheyLie(work, row_bytes, element_bytes));
+      if (tuning.as_it_lies) {  // its place in the tree follows from what each block has
+        ASSERT_TRUE(alone.as_it_lies);
+        ASSERT_EQ(tuning.cluster_blocks, alone.cluster_blocks);
+        ASSERT_EQ(tuning.threads * tuning.vectors, alone.threads * alone.vectors);
+      }
+      if (tuning.method == RowTuning::Method::kLanes || (!streamed && tuning.vector_bytes == 4)) {
+        ASSERT_EQ(tuning.threads, alone.threads);
+        ASSERT_EQ(tuning.vectors, alone.vectors);
+        // RowVectors::kFirstThatEnds.
+        ASSERT_TRUE(tuning.vector_bytes == 4 || tuning.vectors < 3 ||
+                    row_bytes > std::int64_t{16} * tuning.threads * (tuning.vectors - 1));
+      }
+      if (!streamed) {
+        const std::int64_t of_block = std::int64_t{tuning.threads} * tuning.vectors * tuning.vector_bytes;
+        ASSERT_GE(of_block * tuning.cluster_blocks, row_bytes);
+        ASSERT_TRUE(tuning.cluster_blocks == 1 || tuning.as_it_lies || (of_block & (of_block - 1)) == 0);
+      }
+      // Rows that are not plain, two of them and half a result, pass through shared memory; words and those as they lie
+      // do not.
+      if (!plain && tuning.method == RowTuning::Method::kBlocks && tuning.vector_bytes == 16 && !tuning.as_it_lies) {
+        const std::int64_t of_block = std::int64_t{tuning.threads / 32} * tuning.vectors / 4 * 129 * 16;
+        ASSERT_LE(of_block * 5 / 2 + 1024, device.shared_bytes);
+      }
+      ASSERT_LE(tuning.threads, kMostThreadsOfRowBlock);
+      // Rows that begin anywhere have no kernels that read much, and where little is read those are slower.
+      ASSERT_TRUE(!tuning.reads_much || ((plain || streamed) && row_bytes * rows >= std::int64_t{16} << 20));
+      ASSERT_LE(tuning.cluster_blocks, device.clusters ? 16 : 1);
+      ASSERT_TRUE(tuning.turns == 1 || (tuning.method == RowTuning::Method::kLanes && rows > 1000));
+    }
+  }
+}
+
+TEST(RowTuningTest, HoldsEveryRowInAnOrderThatFollowsFromItsBytes) {
+  // Compute capability 7.5, 8.6, 8.0 and 9.0.
+  constexpr RowDevice kDevices[] = {{false, 64 << 10}, {false, 99 << 10}, {false, 163 << 10}, {true, 227 << 10}};
+  for (const RowWork work : {RowWork::kOneSum, RowWork::kTwoInputs, RowWork::kSoftmax, RowWork::kMoments}) {
+    for (std::int64_t row_bytes = 2; row_bytes <= kLongestHeldRow + 4096; row_bytes += row_bytes < 4096 ? 2 : 1022) {
+      for (const RowDevice& device : kDevices) {
+        for (int element_bytes = 2; row_bytes % element_bytes == 0 && element_bytes <= 8; element_bytes *= 2) {
+          ASSERT_NO_FATAL_FAILURE(ExpectOrderFollowsFromBytes(work, row_bytes, element_bytes, device));
+        }
+      }
+    }
+  }
+}
+
+/// RowWords asks for no condition where a lane's word is sure to be a row's: no shorter row has the same shape.
+TEST(RowTuningTest, WordsThatAreNotTheLastAreWhole) {
+  const RowDevice device{true, 227 << 10};
+  for (const int element_bytes : {2, 4}) {
+    const WordShapes& shapes = WordShapesOf(element_bytes);
+    for (std::int64_t row_bytes = element_bytes; row_bytes <= shapes.LongestRow(); row_bytes += element_bytes) {
+      if (!AreHeldInWords(RowWork::kOneSum, row_bytes, element_bytes)) {
+        continue;
+      }
+      const RowTuning tuning = TuneRows(RowWork::kOneSum, row_bytes, 1, element_bytes, true, device);
+      SCOPED_TRACE(std::to_string(row_bytes) + " bytes: " + tuning.ToString());
+      ASSERT_EQ(tuning.method, RowTuning::Method::kLanes);
+      int shape = 0;
+      while (shapes.by_length[shape].lanes != tuning.threads || shapes.by_length[shape].words != tuning.vectors) {
+        ASSERT_LT(++shape, shapes.count);
+      }
+      ASSERT_GE(row_bytes, std::int64_t{4} * tuning.threads * FirstWordThatEnds(shapes, shape));
+      ASSERT_LT(FirstWordThatEnds(shapes, shape), tuning.vectors);
+    }
+  }
+}
+
+/// add_rms_norm's y is rms_norm's of the sum, so rows must be held alike.
+TEST(RowTuningTest, NormsHoldRowsAlike) {
+  const RowDevice device{true, 227 << 10};
+  for (const int element_bytes : {2, 4}) {
+    for (std::int64_t row_bytes = element_bytes; row_bytes <= kLongestHeldRow;
+         row_bytes += row_bytes < 8192 ? element_bytes : 510) {
+      const RowTuning one = TuneRows(RowWork::kOneSum, row_bytes, 1, element_bytes, true, device);
+      const RowTuning two = TuneRows(RowWork::kTwoInputs, row_bytes, 1, element_bytes, true, device);
+      ASSERT_EQ(one.as_it_lies, two.as_it_lies) << row_bytes;
+      ASSERT_EQ(one.vector_bytes, two.vector_bytes) << row_bytes;
+      ASSERT_TRUE(!one.as_it_lies || one.cluster_blocks == two.cluster_blocks) << row_bytes;
+    }
+  }
+}
+
+/// Which parts a row has decides its bits; how many of them a block has at a time does not.
+TEST(RowTuningTest, PartsOfLongRowsFollowFromTheirBytes) {
+  for (const std::int64_t row_bytes :
+       {kLongestHeldRow + 2, std::int64_t{2} << 20, (std::int64_t{4} << 20) + 6, std::int64_t{64} << 20,
+        (std::int64_t{64} << 20) + 16, std::int64_t{8} << 30, std::numeric_limits<std::int64_t>::max()}) {
+    const StreamedParts alone = StreamRows(row_bytes, 1).parts;
+    for (const std::int64_t rows : {1, 16, 256, 100000}) {
+      const RowTuning tuning = StreamRows(row_bytes, rows);
+      SCOPED_TRACE(std::to_string(row_bytes) + " bytes, " + std::to_string(rows) + " rows: " + tuning.ToString());
+      EXPECT_EQ(tuning.parts.bytes, alone.bytes);
+      EXPECT_EQ(tuning.parts.count, alone.count);
+      EXPECT_EQ(tuning.threads, kThreadsOfPart);
+      EXPECT_EQ(tuning.parts.bytes % 16, 0);
+      EXPECT_GT(tuning.parts.bytes, (row_bytes - 1) / tuning.parts.count);
+      EXPECT_LT(tuning.parts.bytes * (tuning.parts.count - 1), row_bytes);
+      EXPECT_GE(StreamWorkspaceBytes(row_bytes, 1, rows),
+                kStreamedTotalBytes * static_cast<std::size_t>(rows * tuning.parts.count));
+    }
+  }
+  EXPECT_EQ(StreamRows(kLongestHeldRow, 1000).parts.count, 1);
+  EXPECT_EQ(StreamWorkspaceBytes(kLongestHeldRow, 1, 1000), 0U);
+}
+
+}  // namespace
+}  // namespace kernelwire::testing
