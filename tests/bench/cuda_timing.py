@@ -39,22 +39,24 @@ def microseconds(calls, repeats=50, least_launches=10):
     return statistics.median(times)
 
 
-def empty_output(wire_type, shape, size):
-    """A tensor at the beginning of `size` bytes: notes on results that may not fit their type come behind it."""
+def empty_output(wire_type, shape, size, begin=0):
+    """A tensor at the beginning of `size` bytes, which are `begin` behind an aligned place: notes on results that may
+    not fit their type come behind it."""
     dtype = TORCH[wire_type]
-    memory = torch.empty(size, dtype=torch.uint8, device="cuda")
-    return memory[:math.prod(shape) * dtype.itemsize].view(dtype).view(shape)
+    memory = torch.empty(begin + size, dtype=torch.uint8, device="cuda")
+    return memory[begin:begin + math.prod(shape) * dtype.itemsize].view(dtype).view(shape)
 
 
-def bind_cuda(library, op, inputs, attributes="", wanted=0, outputs=None):
-    """Our operator on torch tensors (None: absent): returns (closure, outputs). The closure runs on torch's stream."""
+def bind_cuda(library, op, inputs, attributes="", wanted=0, outputs=None, begin=0):
+    """Our operator on torch tensors (None: absent): returns (closure, outputs). The closure runs on torch's stream.
+    `begin`: see empty_output."""
     descs = [None if t is None else describe(WIRE[t.dtype], list(t.shape)) for t in inputs]
     request = library.plan(op, descs, attributes, wanted)
     if outputs is None:
         outputs = []
         for i in range(6):
             planned = request.output(i)
-            outputs.append(None if planned is None else empty_output(*planned))
+            outputs.append(None if planned is None else empty_output(*planned, begin))
     workspace = torch.empty(max(1, request.workspace_bytes()), dtype=torch.uint8, device="cuda")
     table = torch.empty(library.table_bytes(), dtype=torch.uint8, device="cuda")
     address = lambda t: 0 if t is None else t.data_ptr()  # noqa: E731
