@@ -200,6 +200,28 @@ __device__ __forceinline__ void StoreHalfWord(void* to, unsigned half) {
   *static_cast<unsigned short*>(to) = static_cast<unsigned short>(half);
 }
 
+/// The same under a condition, without a branch.
+__device__ __forceinline__ void StoreWordIf(bool condition, void* to, unsigned word) {
+  asm volatile(
+      "{\n"
+      "  .reg .pred wanted;\n"
+      "  setp.ne.u32 wanted, %2, 0;\n"
+      "  @wanted st.global.u32 [%0], %1;\n"
+      "}\n" ::"l"(to),
+      "r"(word), "r"(static_cast<unsigned>(condition))
+      : "memory");
+}
+__device__ __forceinline__ void StoreHalfWordIf(bool condition, void* to, unsigned half) {
+  asm volatile(
+      "{\n"
+      "  .reg .pred wanted;\n"
+      "  setp.ne.u32 wanted, %2, 0;\n"
+      "  @wanted st.global.u16 [%0], %1;\n"
+      "}\n" ::"l"(to),
+      "h"(static_cast<unsigned short>(half)), "r"(static_cast<unsigned>(condition))
+      : "memory");
+}
+
 /// Makes the compiler forget how the words came about: it must neither keep widened copies of the elements, which take
 /// twice the registers, nor carry 16-bit elements one by one through a branch, which would have to wait for every load.
 __device__ __forceinline__ void Opaque(Granule& granule) {

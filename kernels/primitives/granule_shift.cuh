@@ -26,18 +26,6 @@ __device__ __forceinline__ Granule ShiftedDown(const Words& words, unsigned bits
   }
 }
 
-/// 16 bytes out of three pairs of words, from the first word on or (`one`) the second, and `bits` behind that.
-template <typename T>
-__device__ __forceinline__ Granule FromPairs(const uint2& first, const uint2& second, const uint2& third, bool one,
-                                             unsigned bits) {
-  unsigned words[] = {first.x, first.y, second.x, second.y, third.x, third.y};
-#pragma unroll
-  for (int i = 0; i < 5; ++i) {
-    words[i] = one ? words[i + 1] : words[i];
-  }
-  return ShiftedDown<T>(words, bits);
-}
-
 /// A distance of kWords words, and half a one perhaps, that the compiler knows: for lanes that all have the same. One
 /// of four ways through the code; for wider elements than 16-bit ones the compiler runs out of registers there.
 template <typename T, int kWords>
@@ -72,7 +60,15 @@ struct AnyShift {
   __device__ __forceinline__ Granule Apply(const Granule* at) const {
     if constexpr (kByPairs) {
       const auto* const pairs = reinterpret_cast<const uint2*>(at) + (two ? 1 : 0);
-      return FromPairs<T>(pairs[0], pairs[1], pairs[2], one, bits);
+      const uint2 first = pairs[0];
+      const uint2 second = pairs[1];
+      const uint2 third = pairs[2];
+      unsigned words[] = {first.x, first.y, second.x, second.y, third.x, third.y};
+#pragma unroll
+      for (int i = 0; i < 5; ++i) {
+        words[i] = one ? words[i + 1] : words[i];
+      }
+      return ShiftedDown<T>(words, bits);
     } else {
       const Granule low = at[0];
       const Granule high = at[1];

@@ -101,7 +101,6 @@ struct RowLoads {
   __device__ __forceinline__ explicit RowLoads(Granule* in) : place(in) {}
   template <typename Group, typename Row>
   __device__ __forceinline__ void Begin(const Group& group, const Row& row) {
-    x.Place(row.Anchor());
     x.template Begin<Fill>(group, row.x, place);
   }
   template <typename Group, typename Row>
@@ -133,7 +132,8 @@ cudaError_t LaunchStream(const Arguments& arguments, std::int64_t rows, cudaStre
   return error;
 }
 
-/// Launches rows that threads of `Shape` hold. Halves of vectors that blocks hold are rows that begin anywhere.
+/// Launches rows that threads of `Shape` hold. In the usual launch rows that begin anywhere are words, and of halves of
+/// vectors only those that lanes hold are not.
 template <typename T, typename Kernels, typename Shape, typename Arguments>
 cudaError_t LaunchHeld(RowAccess access, const Arguments& arguments, std::int64_t rows, cudaStream_t stream) {
   const auto launch = [&](auto tag) {
@@ -141,7 +141,7 @@ cudaError_t LaunchHeld(RowAccess access, const Arguments& arguments, std::int64_
     return LaunchRows<typename Shape::Group, HeldSpace<T, Shape, kAccess, Kernels::kInputs>,
                       Kernels::template kHeld<Shape, kAccess>>(arguments, rows, stream);
   };
-  if constexpr (Shape::kOfWords || Shape::kAsItLies) {
+  if constexpr (Shape::kOfWords) {
     return access == RowAccess::kTiled || access == RowAccess::kOdd ? launch(AccessTag<RowAccess::kOdd>{})
                                                                     : launch(AccessTag<RowAccess::kShifted>{});
   } else {
@@ -153,11 +153,6 @@ cudaError_t LaunchHeld(RowAccess access, const Arguments& arguments, std::int64_
       }
       if (access == RowAccess::kDense) {
         return launch(AccessTag<RowAccess::kDense>{});
-      }
-      if constexpr (Shape::kOfBlocks && !Shape::kOfPlainRows) {
-        if (access == RowAccess::kTiled || access == RowAccess::kOdd) {
-          return launch(AccessTag<RowAccess::kOdd>{});
-        }
       }
     }
     if constexpr (!Shape::kOfPlainRows) {

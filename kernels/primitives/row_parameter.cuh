@@ -5,10 +5,8 @@
 #include <cuda_runtime.h>
 
 #include <cstdint>
-#include <type_traits>
 
 #include "kernels/core/dtype.h"
-#include "kernels/primitives/parameter_window.cuh"
 #include "kernels/primitives/row_access.h"
 #include "kernels/primitives/row_parameter.h"
 #include "kernels/primitives/row_vectors.cuh"
@@ -63,9 +61,9 @@ class DeviceParameter {
   static constexpr bool kPlain = InVectors(kAccess);
   static constexpr int kLength = Held::kLength;
 
-  /// `absent`: what a parameter that was left out counts as. `offset`: of the row (RowLayout::Offset).
-  __device__ __forceinline__ DeviceParameter(std::int64_t word, const void* data, Acc absent, int offset = 0)
-      : data_(data), one_(absent), offset_(offset) {
+  /// `absent`: what a parameter that was left out counts as.
+  __device__ __forceinline__ DeviceParameter(std::int64_t word, const void* data, Acc absent)
+      : data_(data), one_(absent) {
     const RowParameter parameter = UnpackRowParameter(word);
     dtype_ = parameter.dtype;
     of_row_ = parameter.kind == RowParameterKind::kRow;
@@ -90,12 +88,6 @@ class DeviceParameter {
   /// parameter than a plain row of T it asks for nothing. A granule that reaches beyond the row is left to `FetchRest`.
   template <typename Group>
   __device__ __forceinline__ void Prefetch(const Group& group, int count) {
-    if constexpr (Held::kAsItLies) {
-      if (same_type_) {
-        Fetch<kTogether>(group, 0, count);
-      }
-      return;
-    }
     const T* const base = Base(group);
     const int left = LeftOf(group, count);
 #pragma unroll
@@ -109,14 +101,10 @@ class DeviceParameter {
   }
 
   /// Asks for vectors [first, first + kCount): all at once, where asking for each when it is needed would wait for
-  /// each. Otherwise as Prefetch. Requires: IsOfSameType().
-  template <int kCount, typename Group>
+  /// each. Otherwise as Prefetch. `kFull`: see Held::IsFull. Requires: IsOfSameType().
+  template <int kCount, bool kFull = false, typename Group>
   __device__ __forceinline__ void Fetch(const Group& group, int first, int count) {
     static_assert(kCount <= kTogether);
-    if constexpr (Held::kAsItLies) {
-      window_.template Fetch<kCount>(group, static_cast<const T*>(data_), offset_, count, first);
-      return;
-    }
     const T* const base = Base(group);
     const int left = LeftOf(group, count);
 #pragma unroll
@@ -125,10 +113,10 @@ class DeviceParameter {
       if (v >= Held::kVectors) {
         break;
       }
-      if (IsSure<Group>(v) || left >= v * kStep<Group>) {  // nothing but the read, so that it takes no branch
+      if (kFull || IsSure<Group>(v) || left >= v * kStep<Group>) {  // nothing but the read, so that it takes no branch
         held_[i] = LoadConstant<Unit>(base + v * kStep<Group>);
       }
-      if constexpr (kReadsHalves) {
+      if constexpr (kReadsHalves && !kFull) {
         LoadConstantHalfIf(!IsSure<Group>(v) && HasHalf(left, v * kStep<Group>), base + v * kStep<Group>, held_[i]);
       }
     }
@@ -138,7 +126,7 @@ class DeviceParameter {
   /// that reaches beyond it. Requires: IsOfSameType().
   template <int kCount, typename Group>
   __device__ __forceinline__ void FetchRest(const Group& group, int first, int count) {
-    if constexpr (kBeginAnywhere<kAccess> && std::is_same_v<Unit, Granule> && !Held::kAsItLies) {
+    if constexpr (kBeginAnywhere<kAccess> && std::is_same_v<Unit, Granule>) {
       const int left = LeftOf(group, count) + kLength - first * kStep<Group>;
       const int rest = left & (kStep<Group> - 1);
       if (left > 0 && left < kCount * kStep<Group> && rest > 0 && rest < kLength) {
@@ -155,11 +143,9 @@ class DeviceParameter {
 
   /// After the row's reduction; see RowVectors.
   __device__ __forceinline__ void StayPacked() {
-    if constexpr (!Held::kAsItLies) {
 #pragma unroll
-      for (Unit& vector : held_) {
-        Opaque(vector);
-      }
+    for (Unit& vector : held_) {
+      Opaque(vector);
     }
   }
 
@@ -167,11 +153,7 @@ class DeviceParameter {
   /// last, and FetchRest.
   template <int kCount = kTogether>
   __device__ __forceinline__ void FetchedValues(int v, Acc (&values)[kLength]) const {
-    if constexpr (Held::kAsItLies) {
-      Unpack<T>(window_.At(v % kCount), values);
-    } else {
-      Unpack<T>(held_[v % kCount], values);
-    }
+    Unpack<T>(held_[v % kCount], values);
   }
 
   /// Where this thread's vectors of a plain row of T begin; see RowVectors::Pinned.
@@ -187,11 +169,6 @@ class DeviceParameter {
       one_ = LoadOne<Acc>(dtype_, data_, 0);
     }
   }
-  /// The same for a row as it lies, whose first `offset` slots have elements that are `wrapped` behind their place.
-  __device__ __forceinline__ void Settle(int wrapped) {
-    Settle();
-    wrapped_ = wrapped;
-  }
 
   /// The elements from `index` < count on, as many as a vector has. Requires: IsPlain(), Settle().
   template <typename Index>
@@ -200,16 +177,6 @@ class DeviceParameter {
 #pragma unroll
       for (int j = 0; j < kLength; ++j) {
         values[j] = one_;
-      }
-    } else if (Held::kAsItLies) {
-#pragma unroll
-      for (int j = 0; j < kLength; ++j) {
-        const Index at = index + j + (j < offset_ ? wrapped_ : 0);
-        values[j] = Acc{0};
-        if (at >= 0 && at < count) {
-          values[j] = same_type_ ? Widen<Acc>(static_cast<const T*>(data_)[at])
-                                 : static_cast<Acc>(static_cast<const float*>(data_)[at]);
-        }
       }
     } else if (same_type_) {
       Unpack<T>(VectorAt(index, count), values);
@@ -230,7 +197,6 @@ class DeviceParameter {
   }
 
  private:
-  struct Nothing {};
   template <typename Group>
   static constexpr int kStep = Held::template kStep<Group>;
 
@@ -267,10 +233,7 @@ class DeviceParameter {
   bool for_all_;
   bool same_type_;
   Acc one_;
-  int offset_;
-  int wrapped_ = 0;
   Unit held_[kTogether] = {};
-  std::conditional_t<Held::kAsItLies, ParameterWindow<Held, kTogether>, Nothing> window_;
 };
 
 /// Elements [index, index + kLength) as far as the row of `count` reaches, one by one. Kept out of line: it serves

@@ -5,11 +5,9 @@
 #include <cuda_runtime.h>
 
 #include <cstdint>
-#include <iterator>
 #include <type_traits>
 
 #include "kernels/primitives/row_access.h"
-#include "kernels/primitives/row_granules.cuh"
 #include "kernels/primitives/row_group.cuh"
 #include "kernels/primitives/row_space.cuh"
 #include "kernels/primitives/row_tile.cuh"
@@ -87,7 +85,6 @@ template <typename GroupType, int kVectorsOfThread, bool kAhead, bool kMuch = fa
 struct RowShape {
   using Group = GroupType;
   static constexpr bool kOfWords = false;
-  static constexpr bool kAsItLies = false;
   static constexpr int kVectors = kVectorsOfThread;
   static constexpr int kBytes = 16 * kVectors;  // that a thread holds
   static constexpr bool kOfBlocks = std::is_same_v<GroupType, BlockGroup>;
@@ -121,13 +118,12 @@ struct RowShape {
   }
 };
 
-/// The same in words. `kFirst`: the first of a thread's words that may reach beyond a row's end. `kMostThreads`: of a
-/// block.
-template <typename GroupType, int kWords, int kFirst, int kMostThreads = BlockThreadsOfWords(kWords)>
+/// The same in words. `kFirst`: the first of a thread's words that may reach beyond a row's end. Of blocks: the most
+/// threads of one, and how many of them a multiprocessor has at a time.
+template <typename GroupType, int kWords, int kFirst, int kMostThreads = BlockThreadsOfWords(kWords), int kAtATime = 0>
 struct RowShapeOfWords {
   using Group = GroupType;
   static constexpr bool kOfWords = true;
-  static constexpr bool kAsItLies = false;
   static constexpr int kBytes = 4 * kWords;
   static constexpr bool kOfBlocks = std::is_same_v<GroupType, BlockGroup>;
   static constexpr bool kLooksAhead = false;
@@ -141,48 +137,18 @@ struct RowShapeOfWords {
   /// Of a multiprocessor. `kMore`: of operators that have more to remember than one row; so have groups that do not
   /// come along with the others of their warp.
   template <bool kMore>
-  static constexpr int kThreadsOfLanes = kWords <= 5                          ? (kMore ? 1536 : 2048)
+  static constexpr int kThreadsOfLanes = kOfBlocks                            ? kMostThreads* kAtATime
+                                         : kWords <= 5                        ? (kMore ? 1536 : 2048)
                                          : kWords <= 10                       ? (kMore ? 1152 : 1536)
                                          : kWords == 16 && Group::kLanes < 32 ? (kMore ? 768 : 896)
                                          : kWords <= 18                       ? 1024
-                                         : kOfBlocks&& kMore                  ? (kWords <= 24 ? 640 : 512)
                                          : kWords <= 24                       ? (kMore ? 768 : 1024)
                                          : kWords <= 32                       ? (kMore ? 640 : 768)
                                                                               : (kMore ? 512 : 640);
   /// Launches that are not the usual ones have more to remember, too.
   static constexpr int ResidentBlocks(RowAccess access, int threads_of_lanes = kThreadsOfLanes<false>) {
     const int threads = access == RowAccess::kOdd ? threads_of_lanes : threads_of_lanes / 4 * 3;
-    const int wanted = threads / BlockThreads(access);
-    const int most = MostResidentBlocks(BlockThreads(access));
-    return wanted < most ? wanted : most;
-  }
-};
-
-/// Blocks that hold rows as they lie.
-template <int kVectorsOfThread, bool kAhead>
-struct RowShapeAsItLies {
-  using Group = BlockGroup;
-  static constexpr bool kOfWords = false;
-  static constexpr bool kAsItLies = true;
-  static constexpr int kVectors = kVectorsOfThread;
-  static constexpr int kBytes = 16 * kVectors;
-  static constexpr bool kOfBlocks = true;
-  static constexpr bool kLooksAhead = kAhead;
-  static constexpr bool kReadsMuch = false;
-  static constexpr bool kOfPlainRows = false;
-
-  template <typename T, RowAccess kAccess>
-  using Held = RowGranules<T, kVectors, kAccess == RowAccess::kOdd>;
-
-  // Where threads have one stretch each, rows are few, and latency is what counts.
-  static constexpr int BlockThreads(RowAccess /*access*/) {
-    return kAhead ? RowGrid<BlockGroup>::kBlockThreads : kMostStretchesAsItLies * (kVectors == 4 ? 32 : 16);
-  }
-  /// Of a multiprocessor. `kMore`: of operators that have more to remember than one row.
-  template <bool kMore>
-  static constexpr int kThreadsOfLanes = kMore ? 512 : 768;
-  static constexpr int ResidentBlocks(RowAccess access, int threads = kThreadsOfLanes<false>) {
-    const int wanted = kAhead || kVectors == 4 ? 1 : threads / BlockThreads(access);
+    const int wanted = threads > BlockThreads(access) ? threads / BlockThreads(access) : 1;
     const int most = MostResidentBlocks(BlockThreads(access));
     return wanted < most ? wanted : most;
   }
@@ -208,30 +174,18 @@ cudaError_t WithWordShape(const RowTuning& tuning, F&& f) {
   return f(RowShapeOfWords<LaneGroup<kIts.lanes>, kIts.words, FirstWordThatEnds(kShapes, kShape)>{});
 }
 
-/// The same of blocks, which have rows of 4-byte elements: the first from kWordsOfBlocks[kIndex] on.
-template <int kIndex, typename F>
-cudaError_t WithWordShapeOfBlocks(const RowTuning& tuning, F&& f) {
-  constexpr int kWords = kWordsOfBlocks[kIndex];
-  if constexpr (kIndex + 1 < static_cast<int>(std::size(kWordsOfBlocks))) {
-    if (tuning.vectors != kWords) {
-      return WithWordShapeOfBlocks<kIndex + 1>(tuning, f);
+/// The same of blocks, with the first shape from WordsOfBlocks(kWork).by_words[kIndex] on that has so many words and at
+/// least so many threads.
+template <RowWork kWork, int kIndex, typename F>
+cudaError_t WithWordsOfBlocks(const RowTuning& tuning, F&& f) {
+  constexpr const BlockWordShapes& kShapes = WordsOfBlocks(kWork);
+  constexpr BlockWords kIts = kShapes.by_words[kIndex];
+  if constexpr (kIndex + 1 < kShapes.count) {
+    if (tuning.vectors != kIts.words || tuning.threads > kIts.threads) {
+      return WithWordsOfBlocks<kWork, kIndex + 1>(tuning, f);
     }
   }
-  return f(RowShapeOfWords<BlockGroup, kWords, 0, kMostThreadsOfRowInWords>{});
-}
-
-/// The same of rows as they lie. Norms look ahead to none: with their weights they would not have the registers.
-template <RowWork kWork, typename F>
-cudaError_t WithShapeAsItLies(const RowTuning& tuning, F&& f) {
-  if (tuning.vectors == 4) {
-    return f(RowShapeAsItLies<4, false>{});
-  }
-  if constexpr (!AreNorms(kWork)) {
-    if (tuning.looks_ahead) {
-      return f(RowShapeAsItLies<8, true>{});
-    }
-  }
-  return f(RowShapeAsItLies<8, false>{});
+  return f(RowShapeOfWords<BlockGroup, kIts.words, 0, kIts.threads, kIts.at_a_time>{});
 }
 
 template <typename F>
@@ -248,19 +202,9 @@ cudaError_t WithBlockShape(const RowTuning& tuning, F&& f) {
 template <RowWork kWork, int kElementBytes, typename F>
 cudaError_t WithRowShape(const RowTuning& tuning, F&& f) {
   const bool of_blocks = tuning.method == RowTuning::Method::kBlocks;
-  if constexpr (kElementBytes <= 4 && kWork != RowWork::kMoments) {
-    if (tuning.as_it_lies) {
-      return WithShapeAsItLies<kWork>(tuning, f);
-    }
-  }
-  if constexpr (kElementBytes == 4 && !AreNorms(kWork)) {
-    if (tuning.vector_bytes == 4 && of_blocks) {
-      return WithWordShapeOfBlocks<0>(tuning, f);
-    }
-  }
   if constexpr (kElementBytes <= 4) {
     if (tuning.vector_bytes == 4) {
-      return WithWordShape<kElementBytes, 0>(tuning, f);
+      return of_blocks ? WithWordsOfBlocks<kWork, 0>(tuning, f) : WithWordShape<kElementBytes, 0>(tuning, f);
     }
   }
   if (of_blocks) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <iterator>
 
 #include "kernels/primitives/row_tuning_tables.h"
 
@@ -84,55 +83,41 @@ RowTuning Hold(const Holdings& holdings, std::int64_t row_bytes) {
                              : HoldRow(row_bytes, holding.threads, holding.vectors);
 }
 
-/// A row that is longer than lanes hold, in words: by a block, whose warps have equal shares.
-RowTuning HoldInWords(std::int64_t row_bytes) {
-  RowTuning tuning;
-  tuning.method = RowTuning::Method::kBlocks;
-  tuning.threads = ThreadsOfRowInWords(row_bytes);
-  tuning.vectors = *std::find_if(std::begin(kWordsOfBlocks), std::end(kWordsOfBlocks),
-                                 [&](int words) { return row_bytes <= std::int64_t{4} * words * tuning.threads; });
-  tuning.vector_bytes = 4;
-  return tuning;
-}
-
-/// How many blocks share a row as it lies, of so many stretches, and have equal shares of it: as many as let
-/// multiprocessors have most rows at a time, which run 24 warps of two stretches each, or 16 where there are two
-/// inputs. Norms must do with one choice for both.
-std::int64_t BlocksAsItLies(RowWork work, std::int64_t stretches) {
-  constexpr std::int64_t kLeastShare = 10;
-  const auto least_blocks = [&](std::int64_t most) { return (stretches + most - 1) / most; };
-  const auto rows_of_blocks = [&](std::int64_t blocks) {
-    const std::int64_t warps = (stretches + 2 * blocks - 1) / (2 * blocks);
-    return 24 / warps + (AreNorms(work) ? 16 / warps : 0);
-  };
-  if (stretches > kMostStretchesAsItLies * kMostBlocksOfRow) {
-    return least_blocks(2 * kMostStretchesAsItLies);
-  }
-  std::int64_t best = least_blocks(kMostStretchesAsItLies);
-  for (std::int64_t blocks = best + 1; blocks <= kMostBlocksOfRow && stretches > (kLeastShare - 2) * blocks; ++blocks) {
-    if (rows_of_blocks(blocks) * best > rows_of_blocks(best) * blocks) {
-      best = blocks;
+/// `share` words of a row in a block of `tuning`, with as little left empty as can be. Of several such choices norms
+/// take the one with the fewest threads; others, which wait longer between their instructions, that with the most.
+void ShareWords(RowWork work, int element_bytes, std::int64_t share, RowTuning* tuning) {
+  const BlockWordShapes& shapes = WordsOfBlocks(work);
+  const ShapesInUse used = WordsInUse(work, element_bytes);
+  std::int64_t least = 0;
+  for (int i = used.first; i < shapes.count && (i < used.behind || least == 0); ++i) {
+    const int words = shapes.by_words[i].words;
+    const std::int64_t threads = (share + 32 * words - 1) / (32 * words) * 32;
+    const std::int64_t held = threads * words;
+    if (threads <= MostThreadsOfWords(work, i) && (least == 0 || held < least || (held == least && AreNorms(work)))) {
+      least = held;
+      tuning->threads = static_cast<int>(threads);
+      tuning->vectors = words;
     }
   }
-  return best;
 }
 
-/// A row that is longer than lanes hold, as it lies: by a block, or by blocks that have equal shares of it. These
-/// follow from its bytes, whether a warp has one stretch of them or two, from how many rows there are.
-RowTuning HoldAsItLies(RowWork work, std::int64_t row_bytes, std::int64_t rows) {
-  const std::int64_t stretches = (row_bytes + kBytesOfStretch - 1) / kBytesOfStretch;
-  const std::int64_t blocks = BlocksAsItLies(work, stretches);
-  const std::int64_t of_block = (stretches + 2 * blocks - 1) / (2 * blocks) * 2;
-  const bool ahead = of_block > kMostStretchesAsItLies;
-  const bool one = AreFewRows(row_bytes, rows) && !ahead;
+/// A row that is longer than lanes hold, in words: by a block, or by blocks that have equal shares of it; what follows
+/// from its length alone. Clusters of other numbers than powers of two leave multiprocessors without one; shares are
+/// short enough for several blocks to work side by side, of which some read while others write. layer_norm does so much
+/// with a row that blocks which share it are slower somewhat longer.
+RowTuning HoldInWords(RowWork work, std::int64_t row_bytes, int element_bytes, bool clusters) {
+  constexpr std::int64_t kMostOfShare = 6400;
+  const std::int64_t most_alone = work == RowWork::kMoments ? 10752 : kMostOfShare;
+  const std::int64_t words = (row_bytes + 3) / 4;
+  std::int64_t blocks = 1;
+  while (clusters && words > most_alone && words > blocks * kMostOfShare && blocks < kMostBlocksOfRow) {
+    blocks *= 2;
+  }
   RowTuning tuning;
   tuning.method = RowTuning::Method::kBlocks;
-  tuning.threads = static_cast<int>(of_block * (one ? 32 : 16));
-  tuning.vectors = one ? 4 : 8;
-  tuning.as_it_lies = true;
+  tuning.vector_bytes = 4;
   tuning.cluster_blocks = static_cast<int>(blocks);
-  tuning.looks_ahead = ahead;
-  tuning.roomy = ahead;
+  ShareWords(work, element_bytes, (words + blocks - 1) / blocks, &tuning);
   return tuning;
 }
 
@@ -233,7 +218,7 @@ RowTuning StreamRows(std::int64_t row_bytes, std::int64_t rows) {
 RowTuning TuneRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, int element_bytes, bool plain,
                    const RowDevice& device) {
   const bool wide = element_bytes > 2;
-  const bool in_words = AreHeldInWords(work, row_bytes, element_bytes);
+  const bool in_words = AreHeldInWords(row_bytes, element_bytes);
   if (in_words && row_bytes <= WordShapesOf(element_bytes).LongestRow()) {
     return ShareWarpsInWords(work, row_bytes, rows, element_bytes);
   }
@@ -248,11 +233,7 @@ RowTuning TuneRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, int 
     return StreamRows(row_bytes, rows);
   }
   if (in_words) {
-    return HoldInWords(row_bytes);
-  }
-  if (AreHeldAsTheyLie(work, row_bytes, element_bytes) &&
-      (device.clusters || row_bytes <= kMostStretchesAsItLies * kBytesOfStretch)) {
-    return HoldAsItLies(work, row_bytes, rows);
+    return HoldInWords(work, row_bytes, element_bytes, device.clusters);
   }
   if (!device.clusters) {
     return TuneRowsOfBlocks(row_bytes, plain);

@@ -5,7 +5,7 @@
 // follow from the operator and from the number of rows too, and a row still gives the same bits alone, in company, on
 // any lane, and in add_rms_norm as in rms_norm. Two things must follow from the row's bytes, those of an element and
 // the architecture only: which rows lanes hold, how many share a row, and how much of it each has; and which rows are
-// streamed. So must what blocks share of odd rows, but for operators whose results need not be alike.
+// streamed. So must what threads have of odd rows, but for operators whose results need not be alike.
 #ifndef KERNELWIRE_KERNELS_PRIMITIVES_ROW_TUNING_H_
 #define KERNELWIRE_KERNELS_PRIMITIVES_ROW_TUNING_H_
 
@@ -32,11 +32,10 @@ struct RowTuning {
   };
 
   Method method = Method::kLanes;
-  int threads = 0;          // of a row: lanes, or threads of each block
-  int vectors = 0;          // that a thread holds at a time
-  int vector_bytes = 16;    // or 4: words (row_words.cuh)
-  bool as_it_lies = false;  // vectors are memory's granules, not the row's (row_granules.cuh)
-  int cluster_blocks = 1;   // blocks that share a row
+  int threads = 0;         // of a row: lanes, or threads of each block
+  int vectors = 0;         // that a thread holds at a time
+  int vector_bytes = 16;   // or 4: words (row_words.cuh)
+  int cluster_blocks = 1;  // blocks that share a row
   /// Blocks stay, and ask for their next row before they work on this one.
   bool looks_ahead = false;
   /// Threads have the registers of the largest blocks, however few a short row takes.
@@ -70,33 +69,10 @@ inline constexpr std::int64_t kLongestRowOfBlock = std::int64_t{1} << 16;
 /// Whether an operator's rows are held as add_rms_norm's sums are, so that both give the same bits.
 constexpr bool AreNorms(RowWork work) { return work == RowWork::kOneSum || work == RowWork::kTwoInputs; }
 
-/// Whether rows are no whole number of vectors. Of short ones half a vector more is no trouble (row_tile.cuh).
-constexpr bool AreOdd(std::int64_t row_bytes, int element_bytes) {
+/// Whether rows, as long as they are held at all, are held in words: they are no whole number of vectors. Of short ones
+/// half a vector more is no trouble (row_tile.cuh); 8-byte elements have no words.
+constexpr bool AreHeldInWords(std::int64_t row_bytes, int element_bytes) {
   return element_bytes <= 4 && row_bytes % (row_bytes <= kBytesOfStretch ? 8 : 16) != 0;
-}
-
-/// Stretches that a block has at most of a row as it lies, two to a warp, unless no cluster would hold the row.
-inline constexpr int kMostStretchesAsItLies = 16;
-/// The longest row that a cluster of such blocks has.
-inline constexpr std::int64_t kLongestAsItLiesAtOnce = 16 * kMostStretchesAsItLies * kBytesOfStretch;
-
-/// The longest odd row, in bytes, that is held in words: of longer ones something else is faster on an H200.
-constexpr std::int64_t LongestRowInWords(RowWork work, int element_bytes) {
-  return element_bytes == 4 && !AreNorms(work) ? 20480 : 5120;
-}
-constexpr bool AreHeldInWords(RowWork work, std::int64_t row_bytes, int element_bytes) {
-  return AreOdd(row_bytes, element_bytes) && row_bytes <= LongestRowInWords(work, element_bytes);
-}
-
-/// Whether rows are held as they lie. layer_norm has so many sums and parameters that shared memory is faster; so it is
-/// where blocks have little to do for what each begins with, and for the longest rows of two inputs.
-constexpr bool AreHeldAsTheyLie(RowWork work, std::int64_t row_bytes, int element_bytes) {
-  constexpr std::int64_t kKibibyte = 1024;
-  const bool wide = element_bytes == 4;
-  const bool odd = AreOdd(row_bytes, element_bytes) && !AreHeldInWords(work, row_bytes, element_bytes);
-  const std::int64_t least = (AreNorms(work) ? (wide ? 5 : 16) : wide ? 20 : 6) * kKibibyte;
-  const std::int64_t most = !AreNorms(work) ? kLongestHeldRow : wide ? kLongestAsItLiesAtOnce : 256 * kKibibyte;
-  return work != RowWork::kMoments && odd && row_bytes > least && row_bytes <= most;
 }
 
 /// Lanes that share a row, and words that each holds.
@@ -136,12 +112,49 @@ constexpr int FirstWordThatEnds(const WordShapes& shapes, int index) {
   return index == 0 ? 0 : shapes.by_length[index - 1].Words() / shapes.by_length[index].lanes;
 }
 
-/// Words of each thread where a block has a row, of 4-byte elements: the least that hold it. Few threads with much each
-/// take fewer instructions a word than many with little; small tensors would have the others.
-inline constexpr int kWordsOfBlocks[] = {24, 28, 32, 36, 40};
-/// Threads of such a block.
-constexpr int ThreadsOfRowInWords(std::int64_t row_bytes) { return row_bytes <= 10240 ? 64 : 128; }
-inline constexpr int kMostThreadsOfRowInWords = 128;
+/// Words of each thread of a block that holds an odd row, or an equal share of one; the most threads that its kernel is
+/// compiled for, and how many blocks of so many a multiprocessor has at a time, which says how many registers there
+/// are.
+struct BlockWords {
+  int words;
+  int threads;
+  int at_a_time;
+};
+
+struct BlockWordShapes {
+  int count;
+  BlockWords by_words[8];
+};
+
+/// By RowWork. Few threads with much each take fewer instructions a word than many with little, as long as registers
+/// hold it and the warps that wait meanwhile are many; two inputs take twice the registers.
+inline constexpr BlockWordShapes kWordsOfBlocks[] = {
+    {6, {{12, 224, 4}, {14, 224, 4}, {16, 224, 4}, {20, 320, 3}, {28, 448, 2}, {32, 512, 1}}},
+    {6, {{12, 224, 4}, {14, 224, 4}, {16, 256, 3}, {20, 384, 2}, {28, 448, 2}, {32, 512, 1}}},
+    {8,
+     {{12, 224, 4}, {14, 224, 4}, {16, 224, 4}, {20, 448, 2}, {24, 448, 2}, {28, 384, 2}, {28, 448, 2}, {32, 512, 1}}},
+    {8,
+     {{12, 224, 4}, {14, 224, 4}, {16, 224, 4}, {20, 448, 2}, {24, 448, 2}, {28, 384, 2}, {28, 448, 2}, {32, 512, 1}}},
+};
+constexpr const BlockWordShapes& WordsOfBlocks(RowWork work) { return kWordsOfBlocks[static_cast<std::size_t>(work)]; }
+
+/// The most threads of a block of shape `index`. Norms have one choice for both.
+constexpr int MostThreadsOfWords(RowWork work, int index) {
+  const int one = WordsOfBlocks(RowWork::kOneSum).by_words[index].threads;
+  const int two = WordsOfBlocks(RowWork::kTwoInputs).by_words[index].threads;
+  return !AreNorms(work) ? WordsOfBlocks(work).by_words[index].threads : one < two ? one : two;
+}
+
+/// Shapes [first, behind) are chosen among. What lies before them has more threads than rows of 4-byte elements want,
+/// which take fewer instructions; of what lies behind them a multiprocessor has few, so they are for shares that no
+/// others hold.
+struct ShapesInUse {
+  int first;
+  int behind;
+};
+constexpr ShapesInUse WordsInUse(RowWork work, int element_bytes) {
+  return AreNorms(work) ? ShapesInUse{0, 4} : ShapesInUse{element_bytes == 2 ? 0 : 3, 6};
+}
 
 /// Threads of a block whose lanes hold so many words each: 4 KiB or more of rows, and less than 16.
 constexpr int BlockThreadsOfWords(int words) { return words < 6 ? 256 : 128; }

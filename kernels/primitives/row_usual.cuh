@@ -21,8 +21,7 @@ __device__ __forceinline__ T* UsualRowAt(T* tensor, std::int64_t row, std::int64
 }
 
 /// The same for reading, of `rows` rows. What lies before a row that does not begin on a granule is other rows. So is
-/// what lies behind it: a word's worth of a short one (row_words.cuh), a granule's of those so long that they are no
-/// words.
+/// what lies behind it, a word's worth at least (row_words.cuh).
 template <typename T>
 __device__ __forceinline__ RowSource<T> UsualSourceAt(const void* tensor, std::int64_t row, std::int64_t rows,
                                                       std::int64_t width) {

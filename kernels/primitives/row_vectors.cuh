@@ -2,8 +2,8 @@
 // wherever the row begins.
 //
 // The row is cut into vectors of 16 bytes. Lanes that can shuffle with each other hold a stretch of neighbouring ones:
-// first one each, then the next one each, and so on. That follows from type, width and group alone. Most rows that are
-// no whole number of vectors are held in words instead (row_words.cuh), or as they lie (row_granules.cuh).
+// first one each, then the next one each, and so on. That follows from type, width and group alone. Rows that are no
+// whole number of vectors are held in words instead (row_words.cuh).
 //
 // Rows that are not plain (a caller's pointer, a width that is no whole number of vectors), and rows that are asked for
 // while the one before is worked on, pass through shared memory (stretch_space.cuh).
@@ -50,10 +50,6 @@ struct RowAndResult {
   RowSource<T> x;
   Out* y;
 
-  /// Where results begin, as far as their place among granules goes.
-  __device__ __forceinline__ const T* Anchor() const {
-    return y == nullptr || !std::is_same_v<T, Out> ? x.data : reinterpret_cast<const T*>(y);
-  }
   template <typename F>
   __device__ __forceinline__ void ForEachInput(const F& f) {
     f(0, x);
@@ -90,22 +86,6 @@ struct RowLayout {
   static constexpr int kHeld = kVectors * kLength;  // elements of a thread
   static constexpr int kVectorsOfStretch = kVectorsTogether;
   static constexpr int kStretches = kVectors / kVectorsOfStretch;
-  /// Whether vectors are memory's granules (row_granules.cuh), and what only matters there.
-  static constexpr bool kAsItLies = false;
-  __device__ __forceinline__ void Place(const T* /*anchor*/) {}
-  __device__ __forceinline__ static constexpr int Offset() { return 0; }
-  template <typename Group>
-  __device__ __forceinline__ static constexpr int Wrapped(const Group& /*group*/) {
-    return 0;
-  }
-
-  /// A stretch is summed in so many chains: element i of a thread's is in chain i % kChains.
-  static constexpr int kChains = 4;
-  /// Their sum.
-  template <typename Sum, typename Group, typename Add>
-  __device__ __forceinline__ Sum Join(const Group& /*group*/, const Sum (&chains)[kChains], const Add& add) const {
-    return add(add(chains[0], chains[1]), add(chains[2], chains[3]));
-  }
 
   /// Where this thread's vector `v` begins, in elements from the first that the group holds.
   template <typename Group>
@@ -137,23 +117,29 @@ struct RowLayout {
     return count - FirstOf(group, s) >= kVectorsOfStretch * kStep<Group>;
   }
 
+  /// Whether no end need be looked for in all that this thread can hold of a row of `count` elements; see RowWords.
+  template <typename Group>
+  static __device__ __forceinline__ constexpr bool IsFull(const Group& /*group*/, int /*count*/) {
+    return false;
+  }
+
   Unit vectors[kVectors];
 
   /// To be called where elements that have been used outlive a reduction. FP16 elements are halves of registers in
   /// machine code, too: ptxas, which sees through Opaque, would keep them apart, in twice as many registers, unless
   /// words might have changed.
-  __device__ __forceinline__ void StayPacked() {
-    if (sizeof(vectors) <= 32) {
-      return;  // there are registers for all elements
-    }
-    const unsigned zero = std::is_same_v<T, __half> ? UnknownZero() : 0;
+  __device__ __forceinline__ void StayPacked() { StayPacked(std::is_same_v<T, __half> ? UnknownZero() : 0); }
+  /// `zero`: UnknownZero() for others, too, that an instruction for pairs of them has made.
+  __device__ __forceinline__ void StayPacked(unsigned zero) {
+    if constexpr (sizeof(vectors) > 32) {  // there are registers for all elements of fewer
 #pragma unroll
-    for (Unit& vector : vectors) {
+      for (Unit& vector : vectors) {
 #pragma unroll
-      for (unsigned& word : vector.words) {
-        word ^= zero;
+        for (unsigned& word : vector.words) {
+          word ^= zero;
+        }
+        Opaque(vector);
       }
-      Opaque(vector);
     }
   }
 };

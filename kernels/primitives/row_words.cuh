@@ -50,6 +50,13 @@ struct RowWords : RowLayout<T, Word, kWordsOfThread, kWordsOfThread> {
   template <typename Group>
   static constexpr int kGranulesOut = 0;
 
+  /// Whether this is a warp of a block, and the row of `count` elements has all that it can hold: most are, and look
+  /// for no end.
+  template <typename Group>
+  static __device__ __forceinline__ bool IsFull(const Group& group, int count) {
+    return std::is_same_v<Group, BlockGroup> && HasWhole(group, 0, count);
+  }
+
   /// Asks for a row. Finish must follow before any is used; in between, memory is on its way.
   template <typename Fill, typename Group>
   __device__ __forceinline__ void Begin(const Group& group, const RowSource<T>& row, Granule* /*place*/) {
@@ -57,23 +64,10 @@ struct RowWords : RowLayout<T, Word, kWordsOfThread, kWordsOfThread> {
       BeginAlone(group, row);
       return;
     }
-    const int odd = OddElementsOf(row.data);
-    const T* const base = Pinned(row.data + IndexOf(group, 0) - odd);
-    // A word is read where both of its elements may be, and its first one alone where that is the last of a tensor.
-    const int left = row.count + odd - IndexOf(group, 0) - kLength;
-    const int readable = kHalves && row.has_after ? left + 1 : left;
-    const bool has_first = !kHalves || odd == 0 || row.has_before || IndexOf(group, 0) > 0;
-#pragma unroll
-    for (int v = 0; v < kVectors; ++v) {
-      vectors[v] = Filled<Word>(Fill::template Value<T>());
-      LoadWordIf((v < kFirst || readable >= v * kStep<Group>)&&(v > 0 || has_first), base + v * kStep<Group>,
-                 vectors[v]);
-      if (kHalves && v >= kFirst) {
-        LoadHalfWordIf(!row.has_after && left + 1 == v * kStep<Group>, base + v * kStep<Group>, vectors[v]);
-      }
-    }
-    if constexpr (kHalves) {
-      BeginEnds(group, row, odd, has_first);
+    if (IsFull(group, row.count) && (row.has_before || FirstOf(group, 0) > 0)) {
+      BeginTogether<Fill, kVectors>(group, row);
+    } else {
+      BeginTogether<Fill, kFirst>(group, row);
     }
   }
 
@@ -93,12 +87,12 @@ struct RowWords : RowLayout<T, Word, kWordsOfThread, kWordsOfThread> {
   template <typename Group, typename Result>
   static __device__ __forceinline__ void Store(const Group& group, T* to, int count, Granule* /*place*/,
                                                const Result& result) {
-    if (!kHalves || (group.IsTogether() && Group::kLanes == 32 && OddElementsOf(to) == 0)) {
-      StoreInPlace(group, to, count, result);
-    } else if (group.IsTogether()) {
-      StoreMoved(group, to, count, result);
-    } else {
+    if (kHalves && !group.IsTogether()) {
       StoreAlone(group, to, count, result);
+    } else if (IsFull(group, count)) {
+      StoreTogether<kVectors>(group, to, count, result);
+    } else {
+      StoreTogether<kFirst>(group, to, count, result);
     }
   }
 
@@ -110,6 +104,29 @@ struct RowWords : RowLayout<T, Word, kWordsOfThread, kWordsOfThread> {
   static __device__ __forceinline__ unsigned HalfAt(const T* at) {
     __builtin_assume(__isGlobal(at));
     return *reinterpret_cast<const unsigned short*>(at);
+  }
+
+  /// Of a row whose lanes surely have the first kSure words.
+  template <typename Fill, int kSure, typename Group>
+  __device__ __forceinline__ void BeginTogether(const Group& group, const RowSource<T>& row) {
+    const int odd = OddElementsOf(row.data);
+    const T* const base = Pinned(row.data + IndexOf(group, 0) - odd);
+    // A word is read where both of its elements may be, and its first one alone where that is the last of a tensor.
+    const int left = row.count + odd - IndexOf(group, 0) - kLength;
+    const int readable = kHalves && row.has_after ? left + 1 : left;
+    const bool has_first = !kHalves || kSure == kVectors || odd == 0 || row.has_before || IndexOf(group, 0) > 0;
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v) {
+      vectors[v] = Filled<Word>(Fill::template Value<T>());
+      LoadWordIf((v < kSure || readable >= v * kStep<Group>)&&(v > 0 || has_first), base + v * kStep<Group>,
+                 vectors[v]);
+      if (kHalves && v >= kSure) {
+        LoadHalfWordIf(!row.has_after && left + 1 == v * kStep<Group>, base + v * kStep<Group>, vectors[v]);
+      }
+    }
+    if constexpr (kHalves) {
+      BeginEnds(group, row, odd, has_first);
+    }
   }
 
   /// Of a row that begins in the middle of a word: reads what follows the lanes' last words, and its first element if
@@ -157,7 +174,7 @@ struct RowWords : RowLayout<T, Word, kWordsOfThread, kWordsOfThread> {
 
   template <typename Group>
   __device__ __forceinline__ void FillBeyond(const Group& group, int count, unsigned fill) {
-    if (kFirst == 0 && HasWhole(group, 0, count)) {
+    if (IsFull(group, count)) {
       return;
     }
 #pragma unroll
@@ -168,7 +185,16 @@ struct RowWords : RowLayout<T, Word, kWordsOfThread, kWordsOfThread> {
     }
   }
 
-  template <typename Group, typename Result>
+  template <int kSure, typename Group, typename Result>
+  static __device__ __forceinline__ void StoreTogether(const Group& group, T* to, int count, const Result& result) {
+    if (!kHalves || (Group::kLanes == 32 && OddElementsOf(to) == 0)) {
+      StoreInPlace<kSure>(group, to, count, result);
+    } else {
+      StoreMoved<kSure>(group, to, count, result);
+    }
+  }
+
+  template <int kSure, typename Group, typename Result>
   static __device__ __forceinline__ void StoreInPlace(const Group& group, T* to, int count, const Result& result) {
     T* const base = Pinned(to + IndexOf(group, 0));
     const int left = count - IndexOf(group, 0);
@@ -176,22 +202,26 @@ struct RowWords : RowLayout<T, Word, kWordsOfThread, kWordsOfThread> {
     for (int v = 0; v < kVectors; ++v) {
       const Word word = result(v, IndexOf(group, v));
       T* const at = base + v * kStep<Group>;
-      if (v < kFirst || left >= v * kStep<Group> + kLength) {
+      if (v < kSure) {
         StoreWord(at, word.words[0]);
-      } else if (kHalves && left == v * kStep<Group> + 1) {
-        StoreHalfWord(at, word.words[0]);
+        continue;
+      }
+      StoreWordIf(left >= v * kStep<Group> + kLength, at, word.words[0]);
+      if (kHalves) {
+        StoreHalfWordIf(left == v * kStep<Group> + 1, at, word.words[0]);
       }
     }
   }
 
   /// A word that memory has is this lane's and the one before's; where lanes of a group meet others, each has a half.
-  template <typename Group, typename Result>
+  template <int kSure, typename Group, typename Result>
   static __device__ __forceinline__ void StoreMoved(const Group& group, T* to, int count, const Result& result) {
     constexpr int kLanes = Group::kLanes;
     const int odd = OddElementsOf(to);
     T* const base = Pinned(to + IndexOf(group, 0) - odd);
     const int left = count - IndexOf(group, 0);
-    unsigned last = 0;  // of the last lane, the word before
+    const bool begins = group.lane() == 0 && odd != 0;  // with the second half of a word
+    unsigned last = 0;                                  // of the last lane, the word before
 #pragma unroll
     for (int v = 0; v < kVectors; ++v) {
       const unsigned word = result(v, IndexOf(group, v)).words[0];
@@ -199,16 +229,20 @@ struct RowWords : RowLayout<T, Word, kWordsOfThread, kWordsOfThread> {
       const unsigned before = group.lane() == 0 ? last : passed;
       last = passed;
       T* const at = base + v * kStep<Group>;
-      const unsigned moved = odd != 0 ? __funnelshift_l(before, word, 16) : word;
+      const unsigned moved = __funnelshift_l(before, word, static_cast<unsigned>(odd) * 16);
       const int here = left - v * kStep<Group>;  // elements of the row from this word's first on
-      const bool is_first = v == 0 && group.lane() == 0 && odd != 0;
-      if (!is_first && (v < kFirst || here + odd >= 2)) {
+      const bool is_first = v == 0 && begins;
+      if (v > 0 && v < kSure) {
         StoreWord(at, moved);
-      } else if (is_first ? here > 0 : here + odd == 1) {
-        StoreHalfWord(is_first ? at + 1 : at, is_first ? word : moved);
+      } else {
+        StoreWordIf(!is_first && (v < kSure || here + odd >= 2), at, moved);
+        StoreHalfWordIf(is_first && here > 0, at + 1, word);
       }
-      if (v + 1 == kVectors && group.lane() == kLanes - 1 && odd != 0 && here >= 2) {
-        StoreHalfWord(at + 2, word >> 16);
+      if (v >= kSure) {
+        StoreHalfWordIf(!is_first && here + odd == 1, at, moved);
+      }
+      if (v + 1 == kVectors) {
+        StoreHalfWordIf(group.lane() == kLanes - 1 && odd != 0 && here >= 2, at + 2, word >> 16);
       }
     }
   }

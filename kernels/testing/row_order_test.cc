@@ -210,9 +210,9 @@ TEST_P(RowOrderTest, TheUsualLaunchChangesNoBit) {
   const auto& [name, row_inputs, parameters, dtype] = GetParam();
   const Operator& op = *FindOperator(name);
   for (const std::int64_t width :
-       {7,    64,   100,   101,   141,   173,   254,   256,   257,   320,   333,    508,   513,
-        661,  764,  768,   1000,  1001,  1024,  1025,  1301,  1537,  1999,  2048,   3000,  4097,
-        5000, 8192, 12289, 16384, 18432, 24580, 33001, 40000, 65536, 65540, 131073, 150000}) {
+       {7,    64,   100,   101,   141,   173,   254,   256,   257,   320,   333,    508,    513,
+        661,  764,  768,   1000,  1001,  1024,  1025,  1301,  1537,  1999,  2048,   3000,   4097,
+        5000, 8192, 12289, 16384, 18432, 24580, 33001, 40000, 65536, 65540, 131073, 150000, 210001}) {
     const auto case_of = [&, op_inputs = row_inputs, op_parameters = parameters, type = dtype](std::int64_t rows) {
       OperatorCase test_case;
       test_case.name = std::to_string(rows) + "_rows_of_" + std::to_string(width);

@@ -20,18 +20,12 @@ void ExpectOrderFollowsFromBytes(RowWork work, std::int64_t row_bytes, int eleme
       SCOPED_TRACE(std::to_string(row_bytes) + " bytes, " + std::to_string(rows) + " rows: " + tuning.ToString());
       const bool streamed = tuning.method == RowTuning::Method::kStream;
       ASSERT_EQ(tuning.method, alone.method);
-      ASSERT_TRUE(streamed || (tuning.vector_bytes == 4) == AreHeldInWords(work, row_bytes, element_bytes));
-      ASSERT_TRUE(!tuning.as_it_lies || AreHeldAsTheyLie(work, row_bytes, element_bytes));
-      ASSERT_TRUE(tuning.as_it_lies || streamed || !device.clusters ||
-                  !AreHeldAsTheyLie(work, row_bytes, element_bytes));
-      if (tuning.as_it_lies) {  // its place in the tree follows from what each block has
-        ASSERT_TRUE(alone.as_it_lies);
-        ASSERT_EQ(tuning.cluster_blocks, alone.cluster_blocks);
-        ASSERT_EQ(tuning.threads * tuning.vectors, alone.threads * alone.vectors);
-      }
-      if (tuning.method == RowTuning::Method::kLanes || (!streamed && tuning.vector_bytes == 4)) {
+      const bool in_words = !streamed && tuning.vector_bytes == 4;
+      ASSERT_TRUE(streamed || in_words == AreHeldInWords(row_bytes, element_bytes));
+      if (tuning.method == RowTuning::Method::kLanes || in_words) {
         ASSERT_EQ(tuning.threads, alone.threads);
         ASSERT_EQ(tuning.vectors, alone.vectors);
+        ASSERT_EQ(tuning.cluster_blocks, alone.cluster_blocks);
         // RowVectors::kFirstThatEnds.
         ASSERT_TRUE(tuning.vector_bytes == 4 || tuning.vectors < 3 ||
                     row_bytes > std::int64_t{16} * tuning.threads * (tuning.vectors - 1));
@@ -39,11 +33,10 @@ void ExpectOrderFollowsFromBytes(RowWork work, std::int64_t row_bytes, int eleme
       if (!streamed) {
         const std::int64_t of_block = std::int64_t{tuning.threads} * tuning.vectors * tuning.vector_bytes;
         ASSERT_GE(of_block * tuning.cluster_blocks, row_bytes);
-        ASSERT_TRUE(tuning.cluster_blocks == 1 || tuning.as_it_lies || (of_block & (of_block - 1)) == 0);
+        ASSERT_TRUE(tuning.cluster_blocks == 1 || in_words || (of_block & (of_block - 1)) == 0);
       }
-      // Rows that are not plain, two of them and half a result, pass through shared memory; words and those as they lie
-      // do not.
-      if (!plain && tuning.method == RowTuning::Method::kBlocks && tuning.vector_bytes == 16 && !tuning.as_it_lies) {
+      // Rows that are not plain, two of them and half a result, pass through shared memory; words do not.
+      if (!plain && tuning.method == RowTuning::Method::kBlocks && !in_words) {
         const std::int64_t of_block = std::int64_t{tuning.threads / 32} * tuning.vectors / 4 * 129 * 16;
         ASSERT_LE(of_block * 5 / 2 + 1024, device.shared_bytes);
       }
@@ -76,7 +69,7 @@ TEST(RowTuningTest, WordsThatAreNotTheLastAreWhole) {
   for (const int element_bytes : {2, 4}) {
     const WordShapes& shapes = WordShapesOf(element_bytes);
     for (std::int64_t row_bytes = element_bytes; row_bytes <= shapes.LongestRow(); row_bytes += element_bytes) {
-      if (!AreHeldInWords(RowWork::kOneSum, row_bytes, element_bytes)) {
+      if (!AreHeldInWords(row_bytes, element_bytes)) {
         continue;
       }
       const RowTuning tuning = TuneRows(RowWork::kOneSum, row_bytes, 1, element_bytes, true, device);
@@ -92,6 +85,27 @@ TEST(RowTuningTest, WordsThatAreNotTheLastAreWhole) {
   }
 }
 
+/// There is a kernel for so many words a thread, and as many threads.
+TEST(RowTuningTest, BlocksOfWordsHaveKernels) {
+  for (const bool clusters : {false, true}) {
+    const RowDevice device{clusters, 227 << 10};
+    for (const RowWork work : {RowWork::kOneSum, RowWork::kTwoInputs, RowWork::kSoftmax, RowWork::kMoments}) {
+      for (std::int64_t row_bytes = 5122; row_bytes <= device.LongestHeldRowBytes(); row_bytes += 506) {
+        const RowTuning tuning = TuneRows(work, row_bytes, 1, 2, true, device);
+        if (tuning.vector_bytes != 4) {
+          continue;
+        }
+        SCOPED_TRACE(std::to_string(row_bytes) + " bytes: " + tuning.ToString());
+        const BlockWordShapes& shapes = WordsOfBlocks(work);
+        int shape = 0;
+        while (shapes.by_words[shape].words != tuning.vectors || shapes.by_words[shape].threads < tuning.threads) {
+          ASSERT_LT(++shape, shapes.count);
+        }
+      }
+    }
+  }
+}
+
 /// add_rms_norm's y is rms_norm's of the sum, so rows must be held alike.
 TEST(RowTuningTest, NormsHoldRowsAlike) {
   const RowDevice device{true, 227 << 10};
@@ -100,9 +114,12 @@ TEST(RowTuningTest, NormsHoldRowsAlike) {
          row_bytes += row_bytes < 8192 ? element_bytes : 510) {
       const RowTuning one = TuneRows(RowWork::kOneSum, row_bytes, 1, element_bytes, true, device);
       const RowTuning two = TuneRows(RowWork::kTwoInputs, row_bytes, 1, element_bytes, true, device);
-      ASSERT_EQ(one.as_it_lies, two.as_it_lies) << row_bytes;
       ASSERT_EQ(one.vector_bytes, two.vector_bytes) << row_bytes;
-      ASSERT_TRUE(!one.as_it_lies || one.cluster_blocks == two.cluster_blocks) << row_bytes;
+      if (one.vector_bytes == 4) {
+        ASSERT_EQ(one.threads, two.threads) << row_bytes;
+        ASSERT_EQ(one.vectors, two.vectors) << row_bytes;
+        ASSERT_EQ(one.cluster_blocks, two.cluster_blocks) << row_bytes;
+      }
     }
   }
 }

@@ -24,12 +24,6 @@ struct AddRmsNormRow {
   const void* weight;
   std::int64_t weight_word;
 
-  /// See RowAndResult.
-  __device__ __forceinline__ const T* Anchor() const {
-    return std::is_same_v<T, Out> && y != nullptr ? reinterpret_cast<const T*>(y)
-           : residual != nullptr                  ? residual
-                                                  : a.data;
-  }
   template <typename F>
   __device__ __forceinline__ void ForEachInput(const F& f) {
     f(0, a);
@@ -73,8 +67,8 @@ __device__ __forceinline__ AddRmsNormRow<T, T> UsualAddRmsNormRowAt(const AddRms
           kUsualParameter<T>};
 }
 
-/// a + b, each sum rounded to T. FP16 adds as it is: in f32, which has more than twice its digits, a sum would be
-/// rounded to the same number, by way of twice as many registers and several times the instructions.
+/// a + b, each sum rounded to T. 16-bit elements add as they are: in f32, which has more than twice their digits, a sum
+/// would be rounded to the same number, by way of twice as many registers and several times the instructions.
 template <typename T, int kWords>
 __device__ __forceinline__ Words<kWords> SumOf(const Words<kWords>& a, const Words<kWords>& b) {
   if constexpr (std::is_same_v<T, __half>) {
@@ -84,6 +78,16 @@ __device__ __forceinline__ Words<kWords> SumOf(const Words<kWords>& a, const Wor
       asm("add.rn.f16x2 %0, %1, %2;" : "=r"(sums.words[i]) : "r"(a.words[i]), "r"(b.words[i]));
     }
     return sums;
+#if __CUDA_ARCH__ >= 800
+  } else if constexpr (std::is_same_v<T, __nv_bfloat16>) {
+    constexpr unsigned kOnes = 0x3F803F80U;  // there is no addition before compute capability 9.0
+    Words<kWords> sums;
+#pragma unroll
+    for (int i = 0; i < kWords; ++i) {
+      asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(sums.words[i]) : "r"(a.words[i]), "r"(kOnes), "r"(b.words[i]));
+    }
+    return sums;
+#endif
   } else {
     using Acc = AccumulatorOf<T>;
     constexpr int kLength = kElementsOf<T, Words<kWords>>;
@@ -119,8 +123,6 @@ struct AddRmsNormLoads {
   __device__ __forceinline__ AddRmsNormLoads(Granule* a_in, Granule* b_in) : place_of_a(a_in), place_of_b(b_in) {}
   template <typename Group, typename Row>
   __device__ __forceinline__ void Begin(const Group& group, const Row& row) {
-    x.Place(row.Anchor());
-    b.Place(row.Anchor());
     x.template Begin<FillZero>(group, row.a, place_of_a);
     b.template Begin<FillZero>(group, row.b, place_of_b);
   }
@@ -160,17 +162,25 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess),
   constexpr bool kAhead = kBeginAnywhere<kAccess> && Shape::kLooksAhead;  // registers do not hold two more rows
   ForEachRow<kAhead>(
       group, blocks, arguments.total_rows, row_at, space, begin,
-      [&](const auto& row, Loads& loads, const auto& /*again*/) {
-        DeviceParameter<Held, Acc, kAccess> weight(row.weight_word, row.weight, Acc{1}, loads.x.Offset());
-        // Beside two FP16 rows registers do not hold them: ptxas spills.
-        constexpr bool kFetch = Shape::kBytes <= 64 && (kFew || !std::is_same_v<T, __half>);
+      [&](const auto& begun, Loads& loads, const auto& again) {
+        auto row = begun;
+        DeviceParameter<Held, Acc, kAccess> weight(row.weight_word, row.weight, Acc{1});
+        // Beside two FP16 rows registers do not hold them: ptxas spills. Nor do they in words of blocks, which find the
+        // row again rather than remember it.
+        constexpr bool kFindsAgain = Shape::kOfWords && Shape::kOfBlocks;
+        constexpr bool kFetch = Shape::kBytes <= 64 && (kFew || !std::is_same_v<T, __half>)&&!kFindsAgain;
         if (kFetch) {
           weight.Prefetch(group, width);
         }
+        loads.x.StayPacked(sizeof(T) == 2 ? UnknownZero() : 0);
+        const RmsFactor<Acc> scale(mean(RowSum(group, SumOfSquares<Acc>(loads.x))), arguments.epsilon);
         loads.x.StayPacked();
-        const RmsFactor<Acc> scale(mean(RowSum(group, SumOfSquares<Acc>(group, loads.x))), arguments.epsilon);
-        loads.x.StayPacked();
-        weight.StayPacked();
+        if constexpr (kFindsAgain) {
+          row = again();
+          weight = DeviceParameter<Held, Acc, kAccess>(row.weight_word, row.weight, Acc{1});
+        } else {
+          weight.StayPacked();
+        }
         if constexpr (Held::kStoresTogether && !kInUsualLaunch<kAccess>) {
           group.PartIf(row.y == nullptr || row.residual == nullptr);
         }
@@ -181,7 +191,7 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess),
           StoreRmsNorm<kFetch>(group, loads.x, weight, scale, row, width, arguments.epsilon.f64, space.Out(), element);
         }
         if (row.residual != nullptr) {
-          loads.x.Store(group, row.residual, width, space.Out(), [&](int v, int) { return loads.x.vectors[v]; });
+          Held::Store(group, row.residual, width, space.Out(), [&](int v, int) { return loads.x.vectors[v]; });
         }
       });
 }

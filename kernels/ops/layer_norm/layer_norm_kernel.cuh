@@ -65,16 +65,24 @@ __device__ __forceinline__ void StoreNormalised(const Group& group, const Held& 
       bias.FetchedValues(v, biases);
     });
   } else {
-    store([&](int v, int, Values weights, Values biases) {
-      if (v % kAtOnce == 0) {
-        weight.template Fetch<kAtOnce>(group, v, count);
-        bias.template Fetch<kAtOnce>(group, v, count);
-        weight.template FetchRest<kAtOnce>(group, v, count);
-        bias.template FetchRest<kAtOnce>(group, v, count);
-      }
-      weight.template FetchedValues<kAtOnce>(v, weights);
-      bias.template FetchedValues<kAtOnce>(v, biases);
-    });
+    const auto store_fetched = [&](auto full) {
+      store([&](int v, int, Values weights, Values biases) {
+        if (v % kAtOnce == 0) {
+          weight.template Fetch<kAtOnce, decltype(full)::value>(group, v, count);
+          bias.template Fetch<kAtOnce, decltype(full)::value>(group, v, count);
+          weight.template FetchRest<kAtOnce>(group, v, count);
+          bias.template FetchRest<kAtOnce>(group, v, count);
+        }
+        weight.template FetchedValues<kAtOnce>(v, weights);
+        bias.template FetchedValues<kAtOnce>(v, biases);
+      });
+    };
+    // Asked here, so that it takes no branch where parameters are read.
+    if (Held::IsFull(group, count)) {
+      store_fetched(std::true_type{});
+    } else {
+      store_fetched(std::false_type{});
+    }
   }
 }
 

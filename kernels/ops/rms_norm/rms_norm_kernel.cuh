@@ -28,12 +28,12 @@ __device__ __forceinline__ void StoreScaled(const Group& group, const Held& held
                                             typename Held::Element* y, int width, Granule* out) {
   using T = typename Held::Element;
   using Values = Acc(&)[Held::kLength];
-  constexpr bool kAgain =
-      !std::is_same_v<Group, BlockGroup> || Held::kAsItLies;  // those divide on the way here (RowMean)
+  // Vectors of blocks are out of the compiler's reach anyway: those divide on the way here (RowMean).
+  constexpr bool kAgain = !std::is_same_v<Group, BlockGroup> || std::is_same_v<typename Held::Unit, Word>;
   const unsigned zero = kAgain ? UnknownZero() : 0;
   // The usual weight has a loop of its own, without a branch for each vector.
   const auto store = [&](const auto& parameter) {
-    held.Store(group, y, width, out, [&](int v, int index) {
+    Held::Store(group, y, width, out, [&](int v, int index) {
       Acc weights[Held::kLength];
       parameter(v, index, weights);
       Acc values[Held::kLength];
@@ -55,19 +55,27 @@ __device__ __forceinline__ void StoreScaled(const Group& group, const Held& held
     }
   };
   if (!weight.IsOfSameType()) {
-    weight.Settle(held.Wrapped(group));
+    weight.Settle();
     store(any);
     return;
   }
-  store([&](int v, int, Values weights) {
-    if (v % Parameter::kTogether == 0) {
-      if (!kFetched) {
-        weight.template Fetch<Parameter::kTogether>(group, v, width);
+  const auto store_fetched = [&](auto full) {
+    store([&](int v, int, Values weights) {
+      if (v % Parameter::kTogether == 0) {
+        if (!kFetched) {
+          weight.template Fetch<Parameter::kTogether, decltype(full)::value>(group, v, width);
+        }
+        weight.template FetchRest<Parameter::kTogether>(group, v, width);
       }
-      weight.template FetchRest<Parameter::kTogether>(group, v, width);
-    }
-    weight.FetchedValues(v, weights);
-  });
+      weight.FetchedValues(v, weights);
+    });
+  };
+  // Asked here, so that it takes no branch where weights are read.
+  if (Held::IsFull(group, width)) {
+    store_fetched(std::true_type{});
+  } else {
+    store_fetched(std::false_type{});
+  }
 }
 
 /// The same one element after another, with parameters of any type that begin anywhere: element(i) is read again. Out
@@ -132,7 +140,8 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess), Shape::ResidentB
   using Acc = AccumulatorOf<T>;
   using Held = HeldRow<T, Shape, kAccess>;
   using Loads = RowLoads<Held, FillZero>;
-  constexpr bool kFetched = Shape::kBytes <= 64;  // registers hold no more weights beside the row
+  // Registers hold no more weights beside the row; and where blocks have words, others of them hide the way.
+  constexpr bool kFetched = Shape::kBytes <= 64 && !(Shape::kOfWords && Shape::kOfBlocks);
   const int blocks = arguments.tuning.cluster_blocks;
   const int width = static_cast<int>(arguments.width);
   auto group = RowGrid<typename Shape::Group>::GroupOf(blocks);
@@ -145,20 +154,20 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess), Shape::ResidentB
       return RmsNormRowAt<T, T>(arguments, index);
     }
   };
-  ForEachRow<Shape::kLooksAhead>(
-      group, blocks, arguments.total_rows, row_at, space, Loads(space.In(0)),
-      [&](const auto& row, Loads& loads, const auto& /*again*/) {
-        DeviceParameter<Held, Acc, kAccess> weight(row.weight_word, row.weight, Acc{1}, loads.x.Offset());
-        if (kFetched) {
-          weight.Prefetch(group, width);
-        }
-        const Acc sum = RowSum(group, SumOfSquares<Acc>(group, loads.x));
-        loads.x.StayPacked();
-        weight.StayPacked();
-        const RmsFactor<Acc> scale(mean(sum), arguments.epsilon);
-        StoreRmsNorm<kFetched>(group, loads.x, weight, scale, row, width, arguments.epsilon.f64, space.Out(),
-                               [x = row.x.data](int i) { return Widen<double>(x[i]); });
-      });
+  ForEachRow<Shape::kLooksAhead>(group, blocks, arguments.total_rows, row_at, space, Loads(space.In(0)),
+                                 [&](const auto& row, Loads& loads, const auto& /*again*/) {
+                                   DeviceParameter<Held, Acc, kAccess> weight(row.weight_word, row.weight, Acc{1});
+                                   if (kFetched) {
+                                     weight.Prefetch(group, width);
+                                   }
+                                   const Acc sum = RowSum(group, SumOfSquares<Acc>(loads.x));
+                                   loads.x.StayPacked();
+                                   weight.StayPacked();
+                                   const RmsFactor<Acc> scale(mean(sum), arguments.epsilon);
+                                   StoreRmsNorm<kFetched>(group, loads.x, weight, scale, row, width,
+                                                          arguments.epsilon.f64, space.Out(),
+                                                          [x = row.x.data](int i) { return Widen<double>(x[i]); });
+                                 });
 }
 
 template <typename T>

@@ -14,16 +14,15 @@
 
 namespace kernelwire {
 
-/// This thread's part of the sum of squares.
-template <typename Acc, typename Held, typename Group>
-__device__ __forceinline__ RowParts<Acc, Held::kStretches> SumOfSquares(const Group& group, const Held& held) {
-  constexpr int kChains = Held::kChains;
+/// This thread's part of the sum of squares: for each stretch, in four chains.
+template <typename Acc, typename Held>
+__device__ __forceinline__ RowParts<Acc, Held::kStretches> SumOfSquares(const Held& held) {
   RowParts<Acc, Held::kStretches> parts;
 #pragma unroll
   for (int s = 0; s < Held::kStretches; ++s) {
-    Acc sums[kChains] = {};
-    ForEachElement<Acc>(held, s, [&](int i, Acc value) { sums[i % kChains] = fma(value, value, sums[i % kChains]); });
-    parts.of_stretch[s] = held.Join(group, sums, [](Acc a, Acc b) { return a + b; });
+    Acc sums[4] = {};
+    ForEachElement<Acc>(held, s, [&](int i, Acc value) { sums[i % 4] = fma(value, value, sums[i % 4]); });
+    parts.of_stretch[s] = (sums[0] + sums[1]) + (sums[2] + sums[3]);
   }
   return parts;
 }

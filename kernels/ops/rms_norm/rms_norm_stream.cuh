@@ -25,7 +25,7 @@ template <typename Source>
 __device__ __noinline__ double SquaresInF64(const BlockGroup group, const Source source, const RowPart part) {
   double partial = 0.0;
   ForEachStretch<typename Source::Element>(group, part, [&](std::int64_t first, int count) {
-    partial += SumOfSquares<double>(group, ReadStretch(group, source, part, first, count)).of_stretch[0];
+    partial += SumOfSquares<double>(ReadStretch(group, source, part, first, count)).of_stretch[0];
   });
   return partial;
 }
@@ -42,7 +42,7 @@ __device__ __forceinline__ double SumOfSquaresOf(BlockGroup& group, Source& sour
   source.Passed(false);
   ForEachStretch<T>(group, part, [&](std::int64_t first, int count) {
     const auto held = ahead.template Next<Source::kDeep>(group, source, range, first, count);
-    partial += static_cast<double>(SumOfSquares<Acc>(group, held).of_stretch[0]);
+    partial += static_cast<double>(SumOfSquares<Acc>(held).of_stretch[0]);
   });
   source.Passed(true);
   const Acc sum = RowSum(group, RowParts<Acc, 1>{{static_cast<Acc>(partial)}});

@@ -40,7 +40,7 @@ __device__ __forceinline__ AgreedRow<Acc, Held::kStretches> Agree(Group& group, 
   held.StayPacked();
 #pragma unroll
   for (int s = 0; s < Held::kStretches; ++s) {
-    parts.of_stretch[s] = exponentials.Compute(group, held, s, agreed.own_maxima[s]);
+    parts.of_stretch[s] = exponentials.Compute(held, s, agreed.own_maxima[s]);
     Acc& sum = parts.of_stretch[s].sum;
     sum = group.ReduceWarp(sum, [](Acc a, Acc b) { return a + b; });
   }
@@ -77,6 +77,8 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess), Shape::ResidentB
         Exponentials<T, Acc, Held> exponentials;
         const auto agreed = Agree(group, loads.x, exponentials);
         const SoftmaxResult<kLog, T, Acc> result(agreed.row);
+        // FP32 exponentials of a block's rows are taken anew, below the row's maximum: a factor would round once more.
+        constexpr bool kAnew = std::is_same_v<T, float> && Shape::kOfBlocks;
         Acc factors[Held::kStretches];
 #pragma unroll
         for (int s = 0; s < Held::kStretches; ++s) {
@@ -84,13 +86,13 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess), Shape::ResidentB
           factors[s] = SoftmaxExp<T>(agreed.own_maxima[s] - SoftmaxOffset(agreed.row.maximum));
           factors[s] = sizeof(T) == 2 ? factors[s] * result.last : factors[s];
         }
-        loads.x.Store(group, row.y, row.x.count, space.Out(), [&](int v, int) {
+        Held::Store(group, row.y, row.x.count, space.Out(), [&](int v, int) {
           Acc values[Held::kLength];
           Unpack<T>(loads.x.vectors[v], values);
 #pragma unroll
           for (int j = 0; j < Held::kLength; ++j) {
             const Acc exponential = exponentials.values[v * Held::kLength + j] * factors[v / Held::kVectorsOfStretch];
-            values[j] = kLog ? result(values[j]) : sizeof(T) == 2 ? exponential : result.Quotient(exponential);
+            values[j] = kLog || kAnew ? result(values[j]) : sizeof(T) == 2 ? exponential : result.Quotient(exponential);
           }
           return Pack<T>(values);
         });

@@ -60,7 +60,7 @@ __device__ __forceinline__ RunningSoftmax<Acc> SafeStatistics(BlockGroup& group,
   ForEachStretch<T>(group, part, [&](std::int64_t first, int count) {
     const auto held = ReadStretch(group, source, part, first, count);
     Exponentials<Out, Acc, typename Source::Held> exponentials;
-    sum += static_cast<double>(exponentials.Compute(group, held, 0, maximum).sum);
+    sum += static_cast<double>(exponentials.Compute(held, 0, maximum).sum);
   });
   return {maximum, group.Reduce(RowParts<double, 1>{{sum}}, 0.0, [](double a, double b) { return a + b; })};
 }
