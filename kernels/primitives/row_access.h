@@ -34,7 +34,7 @@ enum class RowAccess : std::uint8_t {
   kDense,    // the same in the usual launch
   kTiled,    // in the usual launch, in halves of vectors: many rows at a time
   kShifted,  // they begin anywhere
-  kOdd,      // the same in the usual launch: they are held in words (row_tuning.h)
+  kOdd,      // the same in the usual launch
 };
 
 /// Whether rows are read and written in whole vectors.

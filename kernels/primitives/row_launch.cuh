@@ -132,8 +132,8 @@ cudaError_t LaunchStream(const Arguments& arguments, std::int64_t rows, cudaStre
   return error;
 }
 
-/// Launches rows that threads of `Shape` hold. In the usual launch rows that begin anywhere are words, and of halves of
-/// vectors only those that lanes hold are not.
+/// Launches rows that threads of `Shape` hold. In the usual launch vectors of rows that begin anywhere are those of
+/// 16-bit layer_norm alone, that blocks hold; others are words.
 template <typename T, typename Kernels, typename Shape, typename Arguments>
 cudaError_t LaunchHeld(RowAccess access, const Arguments& arguments, std::int64_t rows, cudaStream_t stream) {
   const auto launch = [&](auto tag) {
@@ -153,6 +153,11 @@ cudaError_t LaunchHeld(RowAccess access, const Arguments& arguments, std::int64_
       }
       if (access == RowAccess::kDense) {
         return launch(AccessTag<RowAccess::kDense>{});
+      }
+      if constexpr (Kernels::kWork == RowWork::kMoments && sizeof(T) == 2 && Shape::kOfBlocks && !Shape::kOfPlainRows) {
+        if (access == RowAccess::kTiled || access == RowAccess::kOdd) {
+          return launch(AccessTag<RowAccess::kOdd>{});
+        }
       }
     }
     if constexpr (!Shape::kOfPlainRows) {

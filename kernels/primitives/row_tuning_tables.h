@@ -151,8 +151,8 @@ inline constexpr Holdings kOfManyRows[][2] = {
        {1024, 512, 8, kAhead}}}},
 };
 
-// The same of rows of vectors that are not plain: a caller has them begin elsewhere, or elements have 8 bytes. They want
-// more of everything, so that fewer are at work at a time; blocks of 4 vectors have at most 256 threads.
+// The same of rows of vectors that are not plain: a caller has them begin elsewhere, or elements have 8 bytes. They
+// want more of everything, so that fewer are at work at a time; blocks of 4 vectors have at most 256 threads.
 
 inline constexpr Holdings kOfFewShiftedRows = {{{16, 256, 4, kAtOnce},
                                                 {128, 128, 4, kAtOnce},

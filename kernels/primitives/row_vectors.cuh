@@ -2,8 +2,8 @@
 // wherever the row begins.
 //
 // The row is cut into vectors of 16 bytes. Lanes that can shuffle with each other hold a stretch of neighbouring ones:
-// first one each, then the next one each, and so on. That follows from type, width and group alone. Rows that are no
-// whole number of vectors are held in words instead (row_words.cuh).
+// first one each, then the next one each, and so on. That follows from type, width and group alone. Most rows
+// that are no whole number of vectors are held in words instead (row_words.cuh).
 //
 // Rows that are not plain (a caller's pointer, a width that is no whole number of vectors), and rows that are asked for
 // while the one before is worked on, pass through shared memory (stretch_space.cuh).

@@ -21,7 +21,7 @@ void ExpectOrderFollowsFromBytes(RowWork work, std::int64_t row_bytes, int eleme
       const bool streamed = tuning.method == RowTuning::Method::kStream;
       ASSERT_EQ(tuning.method, alone.method);
       const bool in_words = !streamed && tuning.vector_bytes == 4;
-      ASSERT_TRUE(streamed || in_words == AreHeldInWords(row_bytes, element_bytes));
+      ASSERT_TRUE(streamed || in_words == AreHeldInWords(work, row_bytes, element_bytes));
       if (tuning.method == RowTuning::Method::kLanes || in_words) {
         ASSERT_EQ(tuning.threads, alone.threads);
         ASSERT_EQ(tuning.vectors, alone.vectors);
@@ -69,7 +69,7 @@ TEST(RowTuningTest, WordsThatAreNotTheLastAreWhole) {
   for (const int element_bytes : {2, 4}) {
     const WordShapes& shapes = WordShapesOf(element_bytes);
     for (std::int64_t row_bytes = element_bytes; row_bytes <= shapes.LongestRow(); row_bytes += element_bytes) {
-      if (!AreHeldInWords(row_bytes, element_bytes)) {
+      if (!AreHeldInWords(RowWork::kOneSum, row_bytes, element_bytes)) {
         continue;
       }
       const RowTuning tuning = TuneRows(RowWork::kOneSum, row_bytes, 1, element_bytes, true, device);
