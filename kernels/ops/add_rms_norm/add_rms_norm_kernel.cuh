@@ -140,7 +140,8 @@ struct AddRmsNormLoads {
 /// a and b are on their way.
 template <typename T, typename Shape, RowAccess kAccess, bool kFew>
 __global__ void __launch_bounds__(Shape::BlockThreads(kAccess),
-                                  kFew ? 1 : Shape::ResidentBlocks(kAccess, Shape::template kThreadsOfLanes<true>))
+                                  kFew ? 1
+                                       : ResidentBlocksOfNorm<T, Shape, kAccess>(Shape::template kThreadsOfLanes<true>))
     AddRmsNormResidentKernel(const __grid_constant__ AddRmsNormArguments arguments) {
   AwaitEarlierWork(arguments);
   using Acc = AccumulatorOf<T>;

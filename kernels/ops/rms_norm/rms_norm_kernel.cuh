@@ -132,9 +132,18 @@ __device__ __forceinline__ void StoreRmsNorm(Group& group, const Held& held, Par
   }
 }
 
+/// Shape::ResidentBlocks for norms: FP32 words of blocks in launches that are not the usual ones want more registers.
+template <typename T, typename Shape, RowAccess kAccess>
+constexpr int ResidentBlocksOfNorm(int threads_of_lanes) {
+  constexpr bool kWantsMore = sizeof(T) == 4 && Shape::kOfWords && Shape::kOfBlocks && kAccess == RowAccess::kShifted;
+  const int blocks = Shape::ResidentBlocks(kAccess, threads_of_lanes);
+  return kWantsMore && blocks > 1 ? blocks - 1 : blocks;
+}
+
 /// Rows that registers hold: each is read once, and written after all of it has been read.
 template <typename T, typename Shape, RowAccess kAccess>
-__global__ void __launch_bounds__(Shape::BlockThreads(kAccess), Shape::ResidentBlocks(kAccess))
+__global__ void __launch_bounds__(Shape::BlockThreads(kAccess),
+                                  ResidentBlocksOfNorm<T, Shape, kAccess>(Shape::template kThreadsOfLanes<false>))
     RmsNormResidentKernel(const __grid_constant__ RmsNormArguments arguments) {
   AwaitEarlierWork(arguments);
   using Acc = AccumulatorOf<T>;
