@@ -47,31 +47,40 @@ def empty_output(wire_type, shape, size, begin=0):
     return memory[begin:begin + math.prod(shape) * dtype.itemsize].view(dtype).view(shape)
 
 
-def bind_cuda(library, op, inputs, attributes="", wanted=0, outputs=None, begin=0):
+def parts_of(inputs, requests):
+    """The inputs of that many requests with a part of the rows each, and with the parameters, which are vectors."""
+    parts = [[t] * requests if t is None or t.dim() < 2 else [part.clone() for part in t.tensor_split(requests)]
+             for t in inputs]
+    return [list(of_request) for of_request in zip(*parts)]
+
+
+def bind_cuda(library, op, inputs, attributes="", wanted=0, outputs=None, begin=0, requests=1):
     """Our operator on torch tensors (None: absent): returns (closure, outputs). The closure runs on torch's stream.
-    `begin`: see empty_output."""
-    descs = [None if t is None else describe(WIRE[t.dtype], list(t.shape)) for t in inputs]
-    request = library.plan(op, descs, attributes, wanted)
-    if outputs is None:
-        outputs = []
-        for i in range(6):
-            planned = request.output(i)
-            outputs.append(None if planned is None else empty_output(*planned, begin))
-    workspace = torch.empty(max(1, request.workspace_bytes()), dtype=torch.uint8, device="cuda")
+    `begin`: see empty_output. `requests`: so many share the launch; then outputs are lists, one a request."""
     table = torch.empty(library.table_bytes(), dtype=torch.uint8, device="cuda")
     address = lambda t: 0 if t is None else t.data_ptr()  # noqa: E731
-    binding = request.bind([address(t) for t in inputs], [address(t) for t in outputs], workspace.data_ptr(),
-                           table.data_ptr())
-    host = torch.frombuffer(bytearray(binding.table()), dtype=torch.uint8)
-    table.copy_(host)
-
+    binding, kept = None, [table]
+    for part in parts_of(inputs, requests) if requests > 1 else [inputs]:
+        descs = [None if t is None else describe(WIRE[t.dtype], list(t.shape)) for t in part]
+        request = library.plan(op, descs, attributes, wanted)
+        planned = [request.output(i) for i in range(6)]
+        results = outputs or [None if each is None else empty_output(*each, begin) for each in planned]
+        workspace = torch.empty(max(1, request.workspace_bytes()), dtype=torch.uint8, device="cuda")
+        tensors = [address(t) for t in part], [address(t) for t in results], workspace.data_ptr()
+        if binding is None:
+            binding = request.bind(*tensors, table.data_ptr())
+        else:
+            binding.join(request, *tensors)
+        kept.append((part, results, workspace))
+    table.copy_(torch.frombuffer(bytearray(binding.table()), dtype=torch.uint8))
+    all_results = [results for _, results, _ in kept[1:]] if requests > 1 else kept[1][1]
     device = torch.cuda.current_device()
 
-    def run(keep=(inputs, outputs, workspace, table)):
+    def run(keep=(kept, all_results)):
         binding.run_cuda(torch._C._cuda_getCurrentRawStream(device))  # as compiled code asks for it
         return keep[1]
 
-    return run, outputs
+    return run, all_results
 
 
 def copy_gigabytes_per_second():

@@ -37,6 +37,7 @@ class Library:
         lib.KwWorkspaceBytes.argtypes = [pointer]
         lib.KwBind.restype = pointer
         lib.KwBind.argtypes = [pointer, ctypes.POINTER(pointer), ctypes.POINTER(pointer), pointer, pointer]
+        lib.KwJoin.argtypes = [pointer, pointer, ctypes.POINTER(pointer), ctypes.POINTER(pointer), pointer]
         lib.KwTableBytes.restype = size
         lib.KwTable.restype = pointer
         lib.KwTable.argtypes = [pointer]
@@ -77,16 +78,23 @@ class Request:
 
     def bind(self, inputs, outputs, workspace=0, table=0):
         """Addresses, 0 for what is absent."""
-        def pointers(addresses):
-            return (ctypes.c_void_p * 6)(*[a or None for a in addresses], *[None] * (6 - len(addresses)))
-
         handle = self.lib.KwBind(self.handle, pointers(inputs), pointers(outputs), workspace or None, table or None)
         return Binding(self, handle)
 
 
+def pointers(addresses):
+    return (ctypes.c_void_p * 6)(*[a or None for a in addresses], *[None] * (6 - len(addresses)))
+
+
 class Binding:
     def __init__(self, request, handle):
-        self.request, self.lib, self.handle = request, request.lib, handle
+        self.requests, self.lib, self.handle = [request], request.lib, handle
+
+    def join(self, request, inputs, outputs, workspace=0):
+        """One more request for the same launch."""
+        if self.lib.KwJoin(self.handle, request.handle, pointers(inputs), pointers(outputs), workspace or None):
+            raise ValueError(self.lib.KwError().decode())
+        self.requests.append(request)
 
     def table(self):
         return ctypes.string_at(self.lib.KwTable(self.handle), self.lib.KwTableBytes())

@@ -34,11 +34,13 @@ struct KwRequest {
 struct KwBinding {
   /// What lies on the device too.
   struct Table {
-    Segment segment;
     alignas(16) std::uint32_t tickets[kernelwire::kLaunchWords];
+    Segment segments[kMostKwRequests];
   };
 
-  const KwRequest* request = nullptr;
+  const KwRequest* request = nullptr;  // the first
+  int count = 0;
+  std::int64_t rows = 0;
   Table table{};
   Table* device_table = nullptr;
 };
@@ -83,10 +85,10 @@ TensorDesc DescOf(const KwTensor& tensor) {
 Launch LaunchOf(const KwBinding& binding) {
   Launch launch;
   launch.plan = &binding.request->plan;
-  launch.segments = &binding.table.segment;
-  launch.device_segments = binding.device_table != nullptr ? &binding.device_table->segment : launch.segments;
-  launch.segment_count = 1;
-  launch.total_rows = launch.segments->rows;
+  launch.segments = binding.table.segments;
+  launch.device_segments = binding.device_table != nullptr ? binding.device_table->segments : launch.segments;
+  launch.segment_count = binding.count;
+  launch.total_rows = binding.rows;
   launch.tickets = binding.device_table != nullptr ? binding.device_table->tickets : nullptr;
   return launch;
 }
@@ -156,14 +158,31 @@ KwBinding* KwBind(const KwRequest* request, const void* const* inputs, void* con
                   void* table) {
   auto binding = new KwBinding;
   binding->request = request;
-  Segment& segment = binding->table.segment;
+  binding->device_table = static_cast<KwBinding::Table*>(table);
+  KwJoin(binding, request, inputs, outputs, workspace);
+  return binding;
+}
+
+int KwJoin(KwBinding* binding, const KwRequest* request, const void* const* inputs, void* const* outputs,
+           void* workspace) {
+  if (binding->count == kMostKwRequests) {
+    Fail("a launch has no more than " + std::to_string(kMostKwRequests) + " requests here");
+    return 1;
+  }
+  if (!(request->plan.key == binding->request->plan.key)) {
+    Fail("these requests do not share launches");
+    return 1;
+  }
+  Segment& segment = binding->table.segments[binding->count];
   std::copy_n(inputs, request->op->spec.inputs.size(), segment.inputs);
   std::copy_n(outputs, request->op->spec.outputs.size(), segment.outputs);
   segment.workspace = workspace;
   segment.rows = request->plan.rows;
+  segment.first_row = binding->rows;
   std::copy(request->plan.extents.begin(), request->plan.extents.end(), segment.extents);
-  binding->device_table = static_cast<KwBinding::Table*>(table);
-  return binding;
+  ++binding->count;
+  binding->rows += segment.rows;
+  return 0;
 }
 
 int KwRunCuda(const KwBinding* binding, void* stream) {

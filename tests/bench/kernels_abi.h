@@ -34,6 +34,11 @@ std::size_t KwWorkspaceBytes(const KwRequest* request);
 struct KwBinding;
 KwBinding* KwBind(const KwRequest* request, const void* const* inputs, void* const* outputs, void* workspace,
                   void* table);
+/// One more request for the same launch, up to kMostKwRequests, before its table is copied. Returns 0, or 1 with
+/// KwError, for one whose plan has another key.
+enum { kMostKwRequests = 64 };
+int KwJoin(KwBinding* binding, const KwRequest* request, const void* const* inputs, void* const* outputs,
+           void* workspace);
 std::size_t KwTableBytes();
 const void* KwTable(const KwBinding* binding);
 
