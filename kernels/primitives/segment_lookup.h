@@ -14,11 +14,17 @@
 
 namespace kernelwire {
 
-/// Index of the segment that row `row` belongs to: the last one with first_row <= row, by binary search, so that
-/// segments without rows are passed over. Requires: 0 <= row < total rows, count >= 1.
-KERNELWIRE_HOST_DEVICE inline int FindSegment(const Segment* segments, int count, std::int64_t row) {
-  int low = 0;
-  int high = count;  // the answer lies in [low, high)
+/// Index of the segment that row `row` belongs to: the last one with first_row <= row, so that segments without rows
+/// are passed over. It is looked for at `guess` first, then by binary search. Requires: 0 <= row < total rows,
+/// count >= 1, 0 <= guess < count.
+KERNELWIRE_HOST_DEVICE inline int FindSegment(const Segment* segments, int count, std::int64_t row, int guess) {
+  const bool begins = segments[guess].first_row <= row;
+  const bool goes_on = guess + 1 == count || segments[guess + 1].first_row > row;
+  if (begins && goes_on) {
+    return guess;
+  }
+  int low = begins ? guess : 0;
+  int high = begins ? count : guess;  // the answer lies in [low, high)
   while (high - low > 1) {
     const int middle = low + (high - low) / 2;
     if (segments[middle].first_row <= row) {
@@ -28,6 +34,11 @@ KERNELWIRE_HOST_DEVICE inline int FindSegment(const Segment* segments, int count
     }
   }
   return low;
+}
+
+/// The same without an idea where that is.
+inline int FindSegment(const Segment* segments, int count, std::int64_t row) {
+  return FindSegment(segments, count, row, count / 2);
 }
 
 /// Calls body(segment, first, last) for each run of rows of one segment within the launch's rows [begin, end);
