@@ -22,6 +22,11 @@
 
 namespace kernelwire {
 
+/// Whether there is code of its own for warps all of whose lanes have a row, which are all but the last, and code for
+/// the others: words of short rows would ask at every step.
+template <typename Group, typename Loads>
+inline constexpr bool kForkTogether = Group::kLanes < 32 && decltype(Loads::x)::kStoresTogether;
+
 /// Calls body(row, loads, again) for each row of the group's, where row = row_at(index), `loads` has what it reads of
 /// it, and again() finds the row once more, for kernels that would not have the registers to remember it. A group that
 /// looks ahead asks for the next row before it works on this one, so that memory does not rest while threads agree on a
@@ -35,8 +40,7 @@ __device__ __forceinline__ void ForEachRow(Group& group, int cluster_blocks, std
   if (kLooksAhead && index < rows) {
     next.Begin(group, row_at(index));
   }
-  while (index < rows) {
-    Grid::Begin(group, index, rows);
+  const auto work_on_row = [&] {
     const auto row = row_at(index);  // found again, where rows are looked ahead to, rather than kept in registers
     if (!kLooksAhead) {
       next.Begin(group, row);
@@ -53,6 +57,20 @@ __device__ __forceinline__ void ForEachRow(Group& group, int cluster_blocks, std
       asm volatile("" : "+l"(same));
       return row_at(same);
     });
+  };
+  while (index < rows) {
+    Grid::Begin(group, index, rows);
+    if constexpr (kForkTogether<Group, Loads>) {
+      if (group.IsTogether()) {
+        group.Begin(true);
+        work_on_row();
+      } else {
+        group.Begin(false);
+        work_on_row();
+      }
+    } else {
+      work_on_row();
+    }
   }
 }
 
@@ -153,11 +171,6 @@ cudaError_t LaunchHeld(RowAccess access, const Arguments& arguments, std::int64_
       }
       if (access == RowAccess::kDense) {
         return launch(AccessTag<RowAccess::kDense>{});
-      }
-      if constexpr (Kernels::kWork == RowWork::kMoments && sizeof(T) == 2 && Shape::kOfBlocks && !Shape::kOfPlainRows) {
-        if (access == RowAccess::kTiled || access == RowAccess::kOdd) {
-          return launch(AccessTag<RowAccess::kOdd>{});
-        }
       }
     }
     if constexpr (!Shape::kOfPlainRows) {

@@ -145,9 +145,10 @@ struct RowShapeOfWords {
                                          : kWords <= 24                       ? (kMore ? 768 : 1024)
                                          : kWords <= 32                       ? (kMore ? 640 : 768)
                                                                               : (kMore ? 512 : 640);
-  /// Where lanes have rows, launches that are not the usual ones have more to remember, too.
+  /// Where lanes of a warp have several rows, launches that are not the usual ones have more to remember, too.
   static constexpr int ResidentBlocks(RowAccess access, int threads_of_lanes = kThreadsOfLanes<false>) {
-    const int threads = kOfBlocks || access == RowAccess::kOdd ? threads_of_lanes : threads_of_lanes / 4 * 3;
+    const bool has_more = !kOfBlocks && Group::kLanes < 32 && access != RowAccess::kOdd;
+    const int threads = has_more ? threads_of_lanes / 8 * 7 : threads_of_lanes;
     const int wanted = threads > BlockThreads(access) ? threads / BlockThreads(access) : 1;
     const int most = MostResidentBlocks(BlockThreads(access));
     return wanted < most ? wanted : most;
@@ -204,10 +205,8 @@ cudaError_t WithRowShape(const RowTuning& tuning, F&& f) {
   const bool of_blocks = tuning.method == RowTuning::Method::kBlocks;
   if constexpr (kElementBytes <= 4) {
     if (tuning.vector_bytes == 4) {
-      if constexpr (kWork != RowWork::kMoments || kElementBytes == 4) {
-        if (of_blocks) {
-          return WithWordsOfBlocks<kWork, 0>(tuning, f);
-        }
+      if (of_blocks) {
+        return WithWordsOfBlocks<kWork, 0>(tuning, f);
       }
       return WithWordShape<kElementBytes, 0>(tuning, f);
     }

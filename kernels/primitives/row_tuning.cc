@@ -218,7 +218,7 @@ RowTuning StreamRows(std::int64_t row_bytes, std::int64_t rows) {
 RowTuning TuneRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, int element_bytes, bool plain,
                    const RowDevice& device) {
   const bool wide = element_bytes > 2;
-  const bool in_words = AreHeldInWords(work, row_bytes, element_bytes);
+  const bool in_words = AreHeldInWords(row_bytes, element_bytes);
   if (in_words && row_bytes <= WordShapesOf(element_bytes).LongestRow()) {
     return ShareWarpsInWords(work, row_bytes, rows, element_bytes);
   }

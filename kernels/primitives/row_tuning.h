@@ -70,12 +70,9 @@ inline constexpr std::int64_t kLongestRowOfBlock = std::int64_t{1} << 16;
 constexpr bool AreNorms(RowWork work) { return work == RowWork::kOneSum || work == RowWork::kTwoInputs; }
 
 /// Whether rows, as long as they are held at all, are held in words: they are no whole number of vectors. Of short ones
-/// half a vector more is no trouble (row_tile.cuh); 8-byte elements have no words. 16-bit layer_norm has them where
-/// lanes hold a row: its kernels for several requests and words of blocks would keep more than registers hold.
-constexpr bool AreHeldInWords(RowWork work, std::int64_t row_bytes, int element_bytes) {
-  constexpr std::int64_t kLongestOfLanes = 5120;
-  const bool odd = element_bytes <= 4 && row_bytes % (row_bytes <= kBytesOfStretch ? 8 : 16) != 0;
-  return odd && (work != RowWork::kMoments || element_bytes == 4 || row_bytes <= kLongestOfLanes);
+/// half a vector more is no trouble (row_tile.cuh); 8-byte elements have no words.
+constexpr bool AreHeldInWords(std::int64_t row_bytes, int element_bytes) {
+  return element_bytes <= 4 && row_bytes % (row_bytes <= kBytesOfStretch ? 8 : 16) != 0;
 }
 
 /// Lanes that share a row, and words that each holds.

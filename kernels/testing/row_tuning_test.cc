@@ -21,7 +21,7 @@ void ExpectOrderFollowsFromBytes(RowWork work, std::int64_t row_bytes, int eleme
       const bool streamed = tuning.method == RowTuning::Method::kStream;
       ASSERT_EQ(tuning.method, alone.method);
       const bool in_words = !streamed && tuning.vector_bytes == 4;
-      ASSERT_TRUE(streamed || in_words == AreHeldInWords(work, row_bytes, element_bytes));
+      ASSERT_TRUE(streamed || in_words == AreHeldInWords(row_bytes, element_bytes));
       if (tuning.method == RowTuning::Method::kLanes || in_words) {
         ASSERT_EQ(tuning.threads, alone.threads);
         ASSERT_EQ(tuning.vectors, alone.vectors);
@@ -69,7 +69,7 @@ TEST(RowTuningTest, WordsThatAreNotTheLastAreWhole) {
   for (const int element_bytes : {2, 4}) {
     const WordShapes& shapes = WordShapesOf(element_bytes);
     for (std::int64_t row_bytes = element_bytes; row_bytes <= shapes.LongestRow(); row_bytes += element_bytes) {
-      if (!AreHeldInWords(RowWork::kOneSum, row_bytes, element_bytes)) {
+      if (!AreHeldInWords(row_bytes, element_bytes)) {
         continue;
       }
       const RowTuning tuning = TuneRows(RowWork::kOneSum, row_bytes, 1, element_bytes, true, device);
@@ -85,21 +85,27 @@ TEST(RowTuningTest, WordsThatAreNotTheLastAreWhole) {
   }
 }
 
+void ExpectKernelOfWords(RowWork work, const RowTuning& tuning) {
+  SCOPED_TRACE(tuning.ToString());
+  const BlockWordShapes& shapes = WordsOfBlocks(work);
+  int shape = 0;
+  while (shapes.by_words[shape].words != tuning.vectors || shapes.by_words[shape].threads < tuning.threads) {
+    ASSERT_LT(++shape, shapes.count);
+  }
+}
+
 /// There is a kernel for so many words a thread, and as many threads.
 TEST(RowTuningTest, BlocksOfWordsHaveKernels) {
   for (const bool clusters : {false, true}) {
     const RowDevice device{clusters, 227 << 10};
     for (const RowWork work : {RowWork::kOneSum, RowWork::kTwoInputs, RowWork::kSoftmax, RowWork::kMoments}) {
-      for (std::int64_t row_bytes = 5122; row_bytes <= device.LongestHeldRowBytes(); row_bytes += 506) {
-        const RowTuning tuning = TuneRows(work, row_bytes, 1, 2, true, device);
-        if (tuning.vector_bytes != 4) {
-          continue;
-        }
-        SCOPED_TRACE(std::to_string(row_bytes) + " bytes: " + tuning.ToString());
-        const BlockWordShapes& shapes = WordsOfBlocks(work);
-        int shape = 0;
-        while (shapes.by_words[shape].words != tuning.vectors || shapes.by_words[shape].threads < tuning.threads) {
-          ASSERT_LT(++shape, shapes.count);
+      for (const int element_bytes : {2, 4}) {
+        for (std::int64_t row_bytes = 5124; row_bytes <= device.LongestHeldRowBytes(); row_bytes += 508) {
+          const RowTuning tuning = TuneRows(work, row_bytes, 1, element_bytes, true, device);
+          ASSERT_EQ(tuning.vector_bytes, row_bytes % 16 == 0 ? 16 : 4) << row_bytes;
+          if (tuning.vector_bytes == 4) {
+            ASSERT_NO_FATAL_FAILURE(ExpectKernelOfWords(work, tuning)) << row_bytes;
+          }
         }
       }
     }

@@ -112,6 +112,22 @@ __device__ __forceinline__ void AddTo(Held& x, const Held& b) {
   }
 }
 
+/// The sums of a row whose summands are read again (row_again.cuh).
+template <typename T>
+struct SumAgain {
+  const T* a;
+  const T* b;
+
+  __device__ __forceinline__ T Element(int index) const {
+    using Acc = AccumulatorOf<T>;
+    return Narrow<T>(Widen<Acc>(a[index]) + Widen<Acc>(b[index]));
+  }
+  __device__ __forceinline__ bool IsInVectors() const { return OddBytesOf(a) == 0 && OddBytesOf(b) == 0; }
+  __device__ __forceinline__ Granule Vector(int index) const {
+    return SumOf<T>(LoadGranule(a + index), LoadGranule(b + index));
+  }
+};
+
 /// The reads of a row; in the end `x` is the rounded sum.
 template <typename Held>
 struct AddRmsNormLoads {
@@ -140,8 +156,7 @@ struct AddRmsNormLoads {
 /// a and b are on their way.
 template <typename T, typename Shape, RowAccess kAccess, bool kFew>
 __global__ void __launch_bounds__(Shape::BlockThreads(kAccess),
-                                  kFew ? 1
-                                       : ResidentBlocksOfNorm<T, Shape, kAccess>(Shape::template kThreadsOfLanes<true>))
+                                  kFew ? 1 : Shape::ResidentBlocks(kAccess, Shape::template kThreadsOfLanes<true>))
     AddRmsNormResidentKernel(const __grid_constant__ AddRmsNormArguments arguments) {
   AwaitEarlierWork(arguments);
   using Acc = AccumulatorOf<T>;
@@ -186,10 +201,8 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess),
           group.PartIf(row.y == nullptr || row.residual == nullptr);
         }
         if (row.y != nullptr) {
-          const auto element = [a = row.a.data, b = row.b.data](int i) {
-            return Widen<double>(Narrow<T>(Widen<Acc>(a[i]) + Widen<Acc>(b[i])));
-          };
-          StoreRmsNorm<kFetch>(group, loads.x, weight, scale, row, width, arguments.epsilon.f64, space.Out(), element);
+          const SumAgain<T> sums{row.a.data, row.b.data};
+          StoreRmsNorm<kFetch>(group, loads.x, weight, scale, row, width, arguments.epsilon.f64, space.Out(), sums);
         }
         if (row.residual != nullptr) {
           Held::Store(group, row.residual, width, space.Out(), [&](int v, int) { return loads.x.vectors[v]; });

@@ -9,6 +9,7 @@
 #include "kernels/core/launch.h"
 #include "kernels/ops/layer_norm/layer_norm_row.cuh"
 #include "kernels/ops/layer_norm/layer_norm_stream.cuh"
+#include "kernels/primitives/row_again.cuh"
 #include "kernels/primitives/row_launch.cuh"
 #include "kernels/primitives/row_mean.cuh"
 #include "kernels/primitives/row_moments.cuh"
@@ -16,8 +17,8 @@
 
 namespace kernelwire {
 
-/// From moments to outputs of a held row. `kAtOnce`: how many vectors of each parameter are asked for at a time, 0 if
-/// all have been asked for already.
+/// From moments to outputs of a held row with parameters of its type. `kAtOnce`: how many vectors of each parameter are
+/// asked for at a time, 0 if all have been asked for already.
 template <int kAtOnce, typename Held, typename Group, typename Row, typename Parameter, typename Acc>
 __device__ __forceinline__ void StoreNormalised(const Group& group, const Held& held, const Row& row, Parameter& weight,
                                                 Parameter& bias, const Moments<Acc>& moments,
@@ -32,9 +33,9 @@ __device__ __forceinline__ void StoreNormalised(const Group& group, const Held& 
   // In words a lane has many elements beside much else; a few are not unpacked anew.
   constexpr bool kAgain = std::is_same_v<typename Held::Unit, Word> && Held::kHeld > 16;
   const unsigned zero = kAgain ? UnknownZero() : 0;
-  // The usual parameters have a loop of their own, without a branch for each vector, so that memory is asked early.
+  using Values = Acc(&)[Held::kLength];
   const auto store = [&](const auto& parameters) {
-    Held::Store(group, row.y, count, out, [&](int v, int index) {
+    Held::Store(group, row.y, count, out, [&](int v, int) {
       Acc values[Held::kLength];
       Acc weights[Held::kLength];
       Acc biases[Held::kLength];
@@ -43,30 +44,19 @@ __device__ __forceinline__ void StoreNormalised(const Group& group, const Held& 
       } else {
         Unpack<T>(held.vectors[v], values);
       }
-      parameters(v, index, weights, biases);
+      parameters(v, weights, biases);
       Normalise(moments, inv_std_dev, weights, biases, values);
       return Pack<T>(values);
     });
   };
-  using Values = Acc(&)[Held::kLength];
-  const auto any = [&](int, int index, Values weights, Values biases) {
-    if (index < count) {
-      weight.Values(index, count, weights);
-      bias.Values(index, count, biases);
-    }
-  };
-  if (!weight.IsOfSameType() || !bias.IsOfSameType()) {
-    weight.Settle();
-    bias.Settle();
-    store(any);
-  } else if constexpr (kAtOnce == 0) {
-    store([&](int v, int, Values weights, Values biases) {
+  if constexpr (kAtOnce == 0) {
+    store([&](int v, Values weights, Values biases) {
       weight.FetchedValues(v, weights);
       bias.FetchedValues(v, biases);
     });
   } else {
     const auto store_fetched = [&](auto full) {
-      store([&](int v, int, Values weights, Values biases) {
+      store([&](int v, Values weights, Values biases) {
         if (v % kAtOnce == 0) {
           weight.template Fetch<kAtOnce, decltype(full)::value>(group, v, count);
           bias.template Fetch<kAtOnce, decltype(full)::value>(group, v, count);
@@ -86,25 +76,27 @@ __device__ __forceinline__ void StoreNormalised(const Group& group, const Held& 
   }
 }
 
-/// The same one element after another, with parameters of any type that begin anywhere: x is read again. Out of line,
-/// and nothing of the held row goes along: the way there may cost, the kernels that hardly ever take it should not.
+/// The same with parameters of any type and kind that begin anywhere, or in f64. Out of line, and nothing of the held
+/// row goes along.
 template <typename Held, typename Acc, typename Group, typename Row>
-__device__ __noinline__ void NormaliseElements(const Group group, const Row row, const Moments<Acc> moments,
-                                               const NormEpsilon epsilon) {
-  using Out = std::remove_pointer_t<decltype(row.y)>;
+__device__ __noinline__ void NormaliseAgain(const Group group, const Row row, const Moments<Acc> moments,
+                                            const NormEpsilon epsilon) {
+  using T = typename Held::Element;
   const Acc inv_std_dev = moments.InvStdDev(epsilon);
   StoreStatistics(group, row, moments, inv_std_dev);
-#pragma unroll 1
-  for (int i = 0; row.y != nullptr && i < Held::kHeld; ++i) {
-    const int index = Held::IndexOf(group, i / Held::kLength) + i % Held::kLength;
-    if (index < row.x.count) {
-      Acc values[1] = {Widen<Acc>(row.x.data[index])};
-      const Acc weights[1] = {ParameterAt<Acc>(row.weight_word, row.weight, index, Acc{1})};
-      const Acc biases[1] = {ParameterAt<Acc>(row.bias_word, row.bias, index, Acc{0})};
-      Normalise(moments, inv_std_dev, weights, biases, values);
-      row.y[index] = Narrow<Out>(values[0]);
-    }
+  if (row.y == nullptr) {
+    return;
   }
+  const int count = row.x.count;
+  const ParameterAgain<T, Acc> weight(row.weight_word, row.weight, Acc{1});
+  const ParameterAgain<T, Acc> bias(row.bias_word, row.bias, Acc{0});
+  ForEachAgain<Held, Acc>(group, RowAgain<T>{row.x.data}, row.y, count, [&](int index, auto& values) {
+    std::remove_reference_t<decltype(values)> weights;
+    std::remove_reference_t<decltype(values)> biases;
+    weight.Values(index, count, weights);
+    bias.Values(index, count, biases);
+    Normalise(moments, inv_std_dev, weights, biases, values);
+  });
 }
 
 /// What is read of a row: besides the thread's own part, for blocks, its beginning.
@@ -182,9 +174,9 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess),
                    !bias.IsOfSameType());
     }
     if (moments.LeaveF32(arguments.epsilon)) {
-      NormaliseElements<Held, double>(group, row, MomentsInF64<Held>(group, row), arguments.epsilon);
-    } else if (!weight.IsPlain() || !bias.IsPlain()) {
-      NormaliseElements<Held, Acc>(group, row, moments, arguments.epsilon);
+      NormaliseAgain<Held, double>(group, row, MomentsInF64<Held>(group, row), arguments.epsilon);
+    } else if (!weight.IsOfSameType() || !bias.IsOfSameType()) {
+      NormaliseAgain<Held, Acc>(group, row, moments, arguments.epsilon);
     } else {
       StoreNormalised<kAtOnce>(group, loads.x, row, weight, bias, moments, arguments.epsilon, space.Out());
     }

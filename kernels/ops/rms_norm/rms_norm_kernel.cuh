@@ -13,6 +13,7 @@
 #include "kernels/ops/rms_norm/rms_norm_stream.cuh"
 #include "kernels/primitives/inverse_root.cuh"
 #include "kernels/primitives/norm_params.h"
+#include "kernels/primitives/row_again.cuh"
 #include "kernels/primitives/row_launch.cuh"
 #include "kernels/primitives/row_mean.cuh"
 #include "kernels/primitives/row_parameter.cuh"
@@ -21,21 +22,25 @@
 
 namespace kernelwire {
 
-/// y = (x * factor) * weight of a held row. `kFetched`: weights were asked for before the row's reduction. Registers
-/// hold no more than 4 vectors of them beside the row.
+/// y = (x * factor) * weight of a held row, with weights of its type. `kFetched`: they were asked for before the row's
+/// reduction. Registers hold no more than 4 vectors of them beside the row.
 template <bool kFetched, typename Held, typename Group, typename Parameter, typename Acc>
 __device__ __forceinline__ void StoreScaled(const Group& group, const Held& held, Parameter& weight, Acc factor,
                                             typename Held::Element* y, int width, Granule* out) {
   using T = typename Held::Element;
-  using Values = Acc(&)[Held::kLength];
   // Vectors of blocks are out of the compiler's reach anyway: those divide on the way here (RowMean).
   constexpr bool kAgain = !std::is_same_v<Group, BlockGroup> || std::is_same_v<typename Held::Unit, Word>;
   const unsigned zero = kAgain ? UnknownZero() : 0;
-  // The usual weight has a loop of its own, without a branch for each vector.
-  const auto store = [&](const auto& parameter) {
-    Held::Store(group, y, width, out, [&](int v, int index) {
+  const auto store = [&](auto full) {
+    Held::Store(group, y, width, out, [&](int v, int) {
+      if (v % Parameter::kTogether == 0) {
+        if (!kFetched) {
+          weight.template Fetch<Parameter::kTogether, decltype(full)::value>(group, v, width);
+        }
+        weight.template FetchRest<Parameter::kTogether>(group, v, width);
+      }
       Acc weights[Held::kLength];
-      parameter(v, index, weights);
+      weight.FetchedValues(v, weights);
       Acc values[Held::kLength];
       if constexpr (kAgain) {
         UnpackAgain<T>(held.vectors[v], zero, values);
@@ -49,62 +54,42 @@ __device__ __forceinline__ void StoreScaled(const Group& group, const Held& held
       return Pack<T>(values);
     });
   };
-  const auto any = [&](int, int index, Values weights) {
-    if (index < width) {
-      weight.Values(index, width, weights);
-    }
-  };
-  if (!weight.IsOfSameType()) {
-    weight.Settle();
-    store(any);
-    return;
-  }
-  const auto store_fetched = [&](auto full) {
-    store([&](int v, int, Values weights) {
-      if (v % Parameter::kTogether == 0) {
-        if (!kFetched) {
-          weight.template Fetch<Parameter::kTogether, decltype(full)::value>(group, v, width);
-        }
-        weight.template FetchRest<Parameter::kTogether>(group, v, width);
-      }
-      weight.FetchedValues(v, weights);
-    });
-  };
   // Asked here, so that it takes no branch where weights are read.
   if (Held::IsFull(group, width)) {
-    store_fetched(std::true_type{});
+    store(std::true_type{});
   } else {
-    store_fetched(std::false_type{});
+    store(std::false_type{});
   }
 }
 
-/// The same one element after another, with parameters of any type that begin anywhere: element(i) is read again. Out
-/// of line, and nothing of the held row goes along: the way there may cost, the kernels that hardly ever take it should
-/// not.
-template <typename Held, typename Acc, typename Group, typename Element, typename Out>
-__device__ __noinline__ void ScaleElements(const Group group, const Element element, Out* y, const void* weight,
-                                           std::int64_t weight_word, int width, Acc factor) {
-#pragma unroll 1
-  for (int i = 0; i < Held::kHeld; ++i) {
-    const int index = Held::IndexOf(group, i / Held::kLength) + i % Held::kLength;
-    if (index < width) {
-      const Acc value = static_cast<Acc>(element(index));
-      y[index] = Narrow<Out>(value * factor * ParameterAt<Acc>(weight_word, weight, index, Acc{1}));
+/// The same with a weight of any type and kind that begins anywhere, or in f64; `row`: see row_again.cuh. Out of line,
+/// and nothing of the held row goes along.
+template <typename Held, typename Acc, typename Group, typename Row>
+__device__ __noinline__ void ScaleAgain(const Group group, const Row row, typename Held::Element* y, const void* weight,
+                                        std::int64_t weight_word, int width, Acc factor) {
+  using T = typename Held::Element;
+  const ParameterAgain<T, Acc> parameter(weight_word, weight, Acc{1});
+  ForEachAgain<Held, Acc>(group, row, y, width, [&](int index, auto& values) {
+    std::remove_reference_t<decltype(values)> weights;
+    parameter.Values(index, width, weights);
+#pragma unroll
+    for (int j = 0; j < static_cast<int>(std::extent_v<std::remove_reference_t<decltype(values)>>); ++j) {
+      values[j] = values[j] * factor * weights[j];
     }
-  }
+  });
 }
 
 /// For the rare row whose squares f32 cannot hold: its factor, from elements that are read again in the order of held
 /// rows.
-template <typename Held, typename Group, typename Element>
-__device__ __noinline__ double FactorInF64(Group group, const Element element, int width, double epsilon) {
+template <typename Held, typename Group, typename Row>
+__device__ __noinline__ double FactorInF64(Group group, const Row row, int width, double epsilon) {
   const Group before = group;
   group.GoAlone();
   RowParts<double, Held::kStretches> parts{};
 #pragma unroll 1
   for (int i = 0; i < Held::kHeld; ++i) {
     const int index = Held::IndexOf(group, i / Held::kLength) + i % Held::kLength;
-    const double value = index < width ? element(index) : 0.0;
+    const double value = index < width ? Widen<double>(row.Element(index)) : 0.0;
     double& sum = parts.of_stretch[i / (Held::kHeld / Held::kStretches)];
     sum = fma(value, value, sum);
   }
@@ -113,37 +98,28 @@ __device__ __noinline__ double FactorInF64(Group group, const Element element, i
   return InverseRoot(sum / width + epsilon);
 }
 
-/// y of a held row, whatever its squares and its weight are; element(i) gives x once more, exactly.
-template <bool kFetched, typename Held, typename Group, typename Parameter, typename Acc, typename Row,
-          typename Element>
+/// y of a held row, whatever its squares and its weight are; `again`: its elements once more, exactly (row_again.cuh).
+template <bool kFetched, typename Held, typename Group, typename Parameter, typename Acc, typename Row, typename Again>
 __device__ __forceinline__ void StoreRmsNorm(Group& group, const Held& held, Parameter& weight,
                                              const RmsFactor<Acc>& scale, const Row& row, int width, double epsilon,
-                                             Granule* out, const Element& element) {
+                                             Granule* out, const Again& again) {
   if constexpr (Held::kStoresTogether) {
     group.PartIf(scale.leaves_f32 || !weight.IsOfSameType());
   }
   if (scale.leaves_f32) {
-    const double factor = FactorInF64<Held>(group, element, width, epsilon);
-    ScaleElements<Held>(group, element, row.y, row.weight, row.weight_word, width, factor);
-  } else if (!weight.IsPlain()) {
-    ScaleElements<Held>(group, element, row.y, row.weight, row.weight_word, width, scale.factor);
+    const double factor = FactorInF64<Held>(group, again, width, epsilon);
+    ScaleAgain<Held>(group, again, row.y, row.weight, row.weight_word, width, factor);
+  } else if (!weight.IsOfSameType()) {
+    ScaleAgain<Held>(group, again, row.y, row.weight, row.weight_word, width, scale.factor);
   } else {
     StoreScaled<kFetched>(group, held, weight, scale.factor, row.y, width, out);
   }
 }
 
-/// Shape::ResidentBlocks for norms: FP32 words of blocks in launches that are not the usual ones want more registers.
-template <typename T, typename Shape, RowAccess kAccess>
-constexpr int ResidentBlocksOfNorm(int threads_of_lanes) {
-  constexpr bool kWantsMore = sizeof(T) == 4 && Shape::kOfWords && Shape::kOfBlocks && kAccess == RowAccess::kShifted;
-  const int blocks = Shape::ResidentBlocks(kAccess, threads_of_lanes);
-  return kWantsMore && blocks > 1 ? blocks - 1 : blocks;
-}
-
 /// Rows that registers hold: each is read once, and written after all of it has been read.
 template <typename T, typename Shape, RowAccess kAccess>
 __global__ void __launch_bounds__(Shape::BlockThreads(kAccess),
-                                  ResidentBlocksOfNorm<T, Shape, kAccess>(Shape::template kThreadsOfLanes<false>))
+                                  Shape::ResidentBlocks(kAccess, Shape::template kThreadsOfLanes<false>))
     RmsNormResidentKernel(const __grid_constant__ RmsNormArguments arguments) {
   AwaitEarlierWork(arguments);
   using Acc = AccumulatorOf<T>;
@@ -174,8 +150,7 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess),
                                    weight.StayPacked();
                                    const RmsFactor<Acc> scale(mean(sum), arguments.epsilon);
                                    StoreRmsNorm<kFetched>(group, loads.x, weight, scale, row, width,
-                                                          arguments.epsilon.f64, space.Out(),
-                                                          [x = row.x.data](int i) { return Widen<double>(x[i]); });
+                                                          arguments.epsilon.f64, space.Out(), RowAgain<T>{row.x.data});
                                  });
 }
 
