@@ -23,15 +23,17 @@
 namespace kernelwire {
 
 /// Whether there is code of its own for warps all of whose lanes have a row, which are all but the last, and code for
-/// the others: words of short rows would ask at every step.
-template <typename Group, typename Loads>
-inline constexpr bool kForkTogether = Group::kLanes < 32 && decltype(Loads::x)::kStoresTogether;
+/// the others: words of short rows would ask at every step. In the usual launch the longer code is slower.
+template <typename Group, typename Loads, RowAccess kAccess>
+inline constexpr bool kForkTogether =
+    Group::kLanes < 32 && decltype(Loads::x)::kStoresTogether&& kAccess == RowAccess::kShifted;
 
 /// Calls body(row, loads, again) for each row of the group's, where row = row_at(index), `loads` has what it reads of
 /// it, and again() finds the row once more, for kernels that would not have the registers to remember it. A group that
 /// looks ahead asks for the next row before it works on this one, so that memory does not rest while threads agree on a
 /// sum.
-template <bool kLooksAhead, typename Group, typename RowAt, typename Space, typename Loads, typename Body>
+template <bool kLooksAhead, RowAccess kAccess, typename Group, typename RowAt, typename Space, typename Loads,
+          typename Body>
 __device__ __forceinline__ void ForEachRow(Group& group, int cluster_blocks, std::int64_t rows, const RowAt& row_at,
                                            const Space& /*space*/, Loads next, const Body& body) {
   using Grid = RowGrid<Group>;
@@ -60,7 +62,7 @@ __device__ __forceinline__ void ForEachRow(Group& group, int cluster_blocks, std
   };
   while (index < rows) {
     Grid::Begin(group, index, rows);
-    if constexpr (kForkTogether<Group, Loads>) {
+    if constexpr (kForkTogether<Group, Loads, kAccess>) {
       if (group.IsTogether()) {
         group.Begin(true);
         work_on_row();

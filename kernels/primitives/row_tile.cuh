@@ -145,8 +145,8 @@ class RowTile {
 
 /// As ForEachRow for rows elsewhere (row_launch.cuh): the block's rows come and go together. `Row` has
 /// ForEachInput(f), which calls f(place, RowSource&) for each, and ForEachOutput(f), the same with pointers.
-template <bool kLooksAhead, typename Group, typename RowAt, typename T, typename Shape, int kInputs, typename Loads,
-          typename Body>
+template <bool kLooksAhead, RowAccess kAccess, typename Group, typename RowAt, typename T, typename Shape, int kInputs,
+          typename Loads, typename Body>
 __device__ __forceinline__ void ForEachRow(Group& group, int /*cluster_blocks*/, std::int64_t rows, const RowAt& row_at,
                                            const RowTile<T, Shape, kInputs>& tile, Loads loads, const Body& body) {
   using Tile = RowTile<T, Shape, kInputs>;

@@ -176,7 +176,7 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess),
     }
   };
   constexpr bool kAhead = kBeginAnywhere<kAccess> && Shape::kLooksAhead;  // registers do not hold two more rows
-  ForEachRow<kAhead>(
+  ForEachRow<kAhead, kAccess>(
       group, blocks, arguments.total_rows, row_at, space, begin,
       [&](const auto& begun, Loads& loads, const auto& again) {
         auto row = begun;

@@ -181,7 +181,7 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess),
       StoreNormalised<kAtOnce>(group, loads.x, row, weight, bias, moments, arguments.epsilon, space.Out());
     }
   };
-  ForEachRow<kAhead>(group, blocks, arguments.total_rows, row_at, space, Loads(space.In(0)), finish);
+  ForEachRow<kAhead, kAccess>(group, blocks, arguments.total_rows, row_at, space, Loads(space.In(0)), finish);
 }
 
 template <typename T, bool kFew>

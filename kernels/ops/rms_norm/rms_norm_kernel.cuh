@@ -139,19 +139,20 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess),
       return RmsNormRowAt<T, T>(arguments, index);
     }
   };
-  ForEachRow<Shape::kLooksAhead>(group, blocks, arguments.total_rows, row_at, space, Loads(space.In(0)),
-                                 [&](const auto& row, Loads& loads, const auto& /*again*/) {
-                                   DeviceParameter<Held, Acc, kAccess> weight(row.weight_word, row.weight, Acc{1});
-                                   if (kFetched) {
-                                     weight.Prefetch(group, width);
-                                   }
-                                   const Acc sum = RowSum(group, SumOfSquares<Acc>(loads.x));
-                                   loads.x.StayPacked();
-                                   weight.StayPacked();
-                                   const RmsFactor<Acc> scale(mean(sum), arguments.epsilon);
-                                   StoreRmsNorm<kFetched>(group, loads.x, weight, scale, row, width,
-                                                          arguments.epsilon.f64, space.Out(), RowAgain<T>{row.x.data});
-                                 });
+  ForEachRow<Shape::kLooksAhead, kAccess>(
+      group, blocks, arguments.total_rows, row_at, space, Loads(space.In(0)),
+      [&](const auto& row, Loads& loads, const auto& /*again*/) {
+        DeviceParameter<Held, Acc, kAccess> weight(row.weight_word, row.weight, Acc{1});
+        if (kFetched) {
+          weight.Prefetch(group, width);
+        }
+        const Acc sum = RowSum(group, SumOfSquares<Acc>(loads.x));
+        loads.x.StayPacked();
+        weight.StayPacked();
+        const RmsFactor<Acc> scale(mean(sum), arguments.epsilon);
+        StoreRmsNorm<kFetched>(group, loads.x, weight, scale, row, width, arguments.epsilon.f64, space.Out(),
+                               RowAgain<T>{row.x.data});
+      });
 }
 
 template <typename T>

@@ -72,7 +72,7 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess), Shape::ResidentB
       return SoftmaxRowAt<T, T>(arguments, index);
     }
   };
-  ForEachRow<Shape::kLooksAhead>(
+  ForEachRow<Shape::kLooksAhead, kAccess>(
       group, blocks, arguments.pieces, row_at, space, begin, [&](const auto& row, Loads& loads, const auto& /*again*/) {
         Exponentials<T, Acc, Held> exponentials;
         const auto agreed = Agree(group, loads.x, exponentials);
