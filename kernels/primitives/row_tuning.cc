@@ -83,22 +83,46 @@ RowTuning Hold(const Holdings& holdings, std::int64_t row_bytes) {
                              : HoldRow(row_bytes, holding.threads, holding.vectors);
 }
 
-/// `share` words of a row in a block of `tuning`, with as little left empty as can be. Of several such choices norms
-/// take the one with the fewest threads; others, which wait longer between their instructions, that with the most.
-void ShareWords(RowWork work, int element_bytes, std::int64_t share, RowTuning* tuning) {
+/// `share` words of a row in blocks with the threads and words of shape `index`.
+struct SharedWords {
+  int words;
+  int threads;
+  std::int64_t held;      // by the threads of a block
+  std::int64_t resident;  // threads that a multiprocessor has at a time
+
+  SharedWords(RowWork work, int index, std::int64_t share) {
+    const BlockWords& shape = WordsOfBlocks(work).by_words[index];
+    words = shape.words;
+    threads = static_cast<int>((share + 32 * words - 1) / (32 * words) * 32);
+    held = std::int64_t{threads} * words;
+    resident = shape.threads * shape.at_a_time / threads * threads;
+  }
+
+  /// Norms leave as little empty as can be, and have the fewest threads. Others, which wait longer between their
+  /// instructions, leave up to an eleventh empty for more threads to hide that.
+  bool IsBetterThan(const SharedWords& other, RowWork work) const {
+    if (AreNorms(work)) {
+      return held <= other.held;
+    }
+    const bool alike = std::max(held, other.held) * 11 <= std::min(held, other.held) * 12;
+    return alike && resident != other.resident ? resident > other.resident : held < other.held;
+  }
+};
+
+/// The best of the shapes in use that have so many words, else the first other.
+SharedWords ShareWords(RowWork work, int element_bytes, std::int64_t share) {
   const BlockWordShapes& shapes = WordsOfBlocks(work);
   const ShapesInUse used = WordsInUse(work, element_bytes);
-  std::int64_t least = 0;
-  for (int i = used.first; i < shapes.count && (i < used.behind || least == 0); ++i) {
-    const int words = shapes.by_words[i].words;
-    const std::int64_t threads = (share + 32 * words - 1) / (32 * words) * 32;
-    const std::int64_t held = threads * words;
-    if (threads <= MostThreadsOfWords(work, i) && (least == 0 || held < least || (held == least && AreNorms(work)))) {
-      least = held;
-      tuning->threads = static_cast<int>(threads);
-      tuning->vectors = words;
+  SharedWords best(work, shapes.count - 1, share);
+  bool found = false;
+  for (int i = used.first; i < shapes.count && (i < used.behind || !found); ++i) {
+    const SharedWords next(work, i, share);
+    if (next.threads <= MostThreadsOfWords(work, i) && (!found || next.IsBetterThan(best, work))) {
+      best = next;
+      found = true;
     }
   }
+  return best;
 }
 
 /// A row that is longer than lanes hold, in words: by a block, or by blocks that have equal shares of it; what follows
@@ -117,7 +141,9 @@ RowTuning HoldInWords(RowWork work, std::int64_t row_bytes, int element_bytes, b
   tuning.method = RowTuning::Method::kBlocks;
   tuning.vector_bytes = 4;
   tuning.cluster_blocks = static_cast<int>(blocks);
-  ShareWords(work, element_bytes, (words + blocks - 1) / blocks, &tuning);
+  const SharedWords shared = ShareWords(work, element_bytes, (words + blocks - 1) / blocks);
+  tuning.threads = shared.threads;
+  tuning.vectors = shared.words;
   return tuning;
 }
 

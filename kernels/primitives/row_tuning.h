@@ -1,5 +1,5 @@
-// Which threads work on a row: a value that can be printed, chosen from what was measured on an H200
-// (tests/bench/kernels).
+// Which threads work on a row: a value that can be printed, chosen from what was measured on an H200, of words of
+// blocks on an H100, too (tests/bench/kernels).
 //
 // The order of a reduction follows from the row's bytes alone (row_group.cuh), whoever computes it. So this choice may
 // follow from the operator and from the number of rows too, and a row still gives the same bits alone, in company, on
@@ -146,14 +146,17 @@ constexpr int MostThreadsOfWords(RowWork work, int index) {
 }
 
 /// Shapes [first, behind) are chosen among. What lies before them has more threads than rows of 4-byte elements want,
-/// which take fewer instructions; of what lies behind them a multiprocessor has few, so they are for shares that no
-/// others hold.
+/// which take fewer instructions; of what lies behind them a multiprocessor has few, as of 28 words with the means of
+/// 16-bit elements, so they are for shares that no others hold.
 struct ShapesInUse {
   int first;
   int behind;
 };
 constexpr ShapesInUse WordsInUse(RowWork work, int element_bytes) {
-  return AreNorms(work) ? ShapesInUse{0, 4} : ShapesInUse{element_bytes == 2 ? 0 : 3, 6};
+  return AreNorms(work)              ? ShapesInUse{0, 4}
+         : element_bytes > 2         ? ShapesInUse{3, 6}
+         : work == RowWork::kMoments ? ShapesInUse{0, 5}
+                                     : ShapesInUse{0, 6};
 }
 
 /// Threads of a block whose lanes hold so many words each: 4 KiB or more of rows, and less than 16.
