@@ -121,6 +121,17 @@ __device__ __forceinline__ void LoadConstantIf(bool condition, const void* from,
       : "l"(from), "r"(static_cast<unsigned>(condition)));
 }
 
+__device__ __forceinline__ void LoadConstantIf(bool condition, const void* from, Words<2>& words) {
+  asm volatile(
+      "{\n"
+      "  .reg .pred wanted;\n"
+      "  setp.ne.u32 wanted, %3, 0;\n"
+      "  @wanted ld.global.nc.v2.u32 {%0, %1}, [%2];\n"
+      "}\n"
+      : "+r"(words.words[0]), "+r"(words.words[1])
+      : "l"(from), "r"(static_cast<unsigned>(condition)));
+}
+
 /// The same of the first half of a word's worth, or of a granule's.
 __device__ __forceinline__ void LoadConstantHalfIf(bool condition, const void* from, Word& word) {
   asm volatile(

@@ -48,6 +48,13 @@ class LaneGroup {
       together_ = __any_sync(kWholeWarp, static_cast<int>(wanted)) == 0;
     }
   }
+  /// The same unless there is a way that all of them go.
+  template <typename... Way>
+  __device__ __forceinline__ void PartUnlessAll(Way... ways) {
+    if (kLanes < 32 && together_) {
+      together_ = ((__all_sync(kWholeWarp, static_cast<int>(ways)) != 0) || ...);
+    }
+  }
   /// Whether all lanes of the warp are known to come along.
   __device__ __forceinline__ bool IsTogether() const { return kLanes == 32 || together_; }
 
@@ -96,6 +103,8 @@ class BlockGroup {
   __device__ __forceinline__ unsigned members() const { return kWholeWarp; }
   __device__ __forceinline__ void GoAlone() {}
   __device__ __forceinline__ void PartIf(bool /*wanted*/) {}
+  template <typename... Way>
+  __device__ __forceinline__ void PartUnlessAll(Way... /*ways*/) {}
   __device__ __forceinline__ static constexpr bool IsTogether() { return true; }
   /// Whether the next reduction takes the places that it would take as that of `other`, a copy; see ReturnTo.
   __device__ __forceinline__ bool IsInTurnOf(const BlockGroup& other) const {

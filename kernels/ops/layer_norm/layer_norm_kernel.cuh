@@ -14,40 +14,44 @@
 #include "kernels/primitives/row_mean.cuh"
 #include "kernels/primitives/row_moments.cuh"
 #include "kernels/primitives/row_parameter.cuh"
+#include "kernels/primitives/row_parameter_wide.cuh"
 
 namespace kernelwire {
 
-/// From moments to outputs of a held row with parameters of its type. `kAtOnce`: how many vectors of each parameter are
-/// asked for at a time, 0 if all have been asked for already.
-template <int kAtOnce, typename Held, typename Group, typename Row, typename Parameter, typename Acc>
-__device__ __forceinline__ void StoreNormalised(const Group& group, const Held& held, const Row& row, Parameter& weight,
-                                                Parameter& bias, const Moments<Acc>& moments,
-                                                const NormEpsilon& epsilon, Granule* out) {
+/// From moments to outputs of a held row, where `parameters(v, weights, biases)` finds those of its vector `v`.
+template <typename Held, typename Group, typename Row, typename Acc, typename Parameters>
+__device__ __forceinline__ void StoreNormalisedBy(const Group& group, const Held& held, const Row& row,
+                                                  const Moments<Acc>& moments, Acc inv_std_dev, Granule* out,
+                                                  const Parameters& parameters) {
   using T = typename Held::Element;
-  const int count = row.x.count;
-  const Acc inv_std_dev = moments.InvStdDev(epsilon);
-  StoreStatistics(group, row, moments, inv_std_dev);
-  if (row.y == nullptr) {
-    return;
-  }
   // In words a lane has many elements beside much else; a few are not unpacked anew.
   constexpr bool kAgain = std::is_same_v<typename Held::Unit, Word> && Held::kHeld > 16;
   const unsigned zero = kAgain ? UnknownZero() : 0;
+  Held::Store(group, row.y, row.x.count, out, [&](int v, int) {
+    Acc values[Held::kLength];
+    Acc weights[Held::kLength];
+    Acc biases[Held::kLength];
+    if constexpr (kAgain) {
+      UnpackAgain<T>(held.vectors[v], zero, values);
+    } else {
+      Unpack<T>(held.vectors[v], values);
+    }
+    parameters(v, weights, biases);
+    Normalise(moments, inv_std_dev, weights, biases, values);
+    return Pack<T>(values);
+  });
+}
+
+/// With parameters of its type. `kAtOnce`: how many vectors of each are asked for at a time, 0 if all have been asked
+/// for already.
+template <int kAtOnce, typename Held, typename Group, typename Row, typename Parameter, typename Acc>
+__device__ __forceinline__ void StoreNormalised(const Group& group, const Held& held, const Row& row, Parameter& weight,
+                                                Parameter& bias, const Moments<Acc>& moments, Acc inv_std_dev,
+                                                Granule* out) {
+  const int count = row.x.count;
   using Values = Acc(&)[Held::kLength];
   const auto store = [&](const auto& parameters) {
-    Held::Store(group, row.y, count, out, [&](int v, int) {
-      Acc values[Held::kLength];
-      Acc weights[Held::kLength];
-      Acc biases[Held::kLength];
-      if constexpr (kAgain) {
-        UnpackAgain<T>(held.vectors[v], zero, values);
-      } else {
-        Unpack<T>(held.vectors[v], values);
-      }
-      parameters(v, weights, biases);
-      Normalise(moments, inv_std_dev, weights, biases, values);
-      return Pack<T>(values);
-    });
+    StoreNormalisedBy(group, held, row, moments, inv_std_dev, out, parameters);
   };
   if constexpr (kAtOnce == 0) {
     store([&](int v, Values weights, Values biases) {
@@ -74,6 +78,23 @@ __device__ __forceinline__ void StoreNormalised(const Group& group, const Held& 
       store_fetched(std::false_type{});
     }
   }
+}
+
+/// With parameters of f32, or one element for all, or none.
+template <typename Wide, typename Held, typename Group, typename Row, typename Acc>
+__device__ __forceinline__ void StoreNormalisedByWide(const Group& group, const Held& held, const Row& row,
+                                                      const Moments<Acc>& moments, Acc inv_std_dev, Granule* out) {
+  Wide weight(row.weight_word, row.weight, Acc{1});
+  Wide bias(row.bias_word, row.bias, Acc{0});
+  StoreNormalisedBy(group, held, row, moments, inv_std_dev, out,
+                    [&](int v, Acc(&weights)[Held::kLength], Acc(&biases)[Held::kLength]) {
+                      if (v % Wide::kAtOnce == 0) {
+                        weight.Fetch(group, v, row.x.count);
+                        bias.Fetch(group, v, row.x.count);
+                      }
+                      weight.FetchedValues(v, weights);
+                      bias.FetchedValues(v, biases);
+                    });
 }
 
 /// The same with parameters of any type and kind that begin anywhere, or in f64. Out of line, and nothing of the held
@@ -138,6 +159,7 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess),
   using Held = HeldRow<T, Shape, kAccess>;
   using Loads = LayerNormLoads<Held>;
   using Parameter = DeviceParameter<Held, Acc, kAccess>;
+  using Wide = WideParameter<Held, Acc, std::is_same_v<typename Held::Unit, Word> ? 2 : 1>;  // of two, beside the row
   const int blocks = arguments.tuning.cluster_blocks;
   auto group = RowGrid<typename Shape::Group>::GroupOf(blocks);
   const RowMean<T, typename Shape::Group, Acc> mean(arguments.reciprocal, arguments.width);
@@ -169,16 +191,25 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess),
       weight = Parameter(row.weight_word, row.weight, Acc{1});
       bias = Parameter(row.bias_word, row.bias, Acc{0});
     }
+    const bool is_held = !moments.LeaveF32(arguments.epsilon) && row.y != nullptr;
+    const bool is_same = is_held && weight.IsOfSameType() && bias.IsOfSameType();
+    const bool is_wide = kHasWide<Held, decltype(group)> && is_held && !is_same &&
+                         Wide::Suits(row.weight_word, row.weight) && Wide::Suits(row.bias_word, row.bias);
     if constexpr (Held::kStoresTogether) {
-      group.PartIf(moments.LeaveF32(arguments.epsilon) || row.y == nullptr || !weight.IsOfSameType() ||
-                   !bias.IsOfSameType());
+      group.PartUnlessAll(is_same, is_wide);
     }
-    if (moments.LeaveF32(arguments.epsilon)) {
+    if (is_same || is_wide) {
+      const Acc inv_std_dev = moments.InvStdDev(arguments.epsilon);
+      StoreStatistics(group, row, moments, inv_std_dev);
+      if (is_same) {
+        StoreNormalised<kAtOnce>(group, loads.x, row, weight, bias, moments, inv_std_dev, space.Out());
+      } else {
+        StoreNormalisedByWide<Wide>(group, loads.x, row, moments, inv_std_dev, space.Out());
+      }
+    } else if (moments.LeaveF32(arguments.epsilon)) {
       NormaliseAgain<Held, double>(group, row, MomentsInF64<Held>(group, row), arguments.epsilon);
-    } else if (!weight.IsOfSameType() || !bias.IsOfSameType()) {
-      NormaliseAgain<Held, Acc>(group, row, moments, arguments.epsilon);
     } else {
-      StoreNormalised<kAtOnce>(group, loads.x, row, weight, bias, moments, arguments.epsilon, space.Out());
+      NormaliseAgain<Held, Acc>(group, row, moments, arguments.epsilon);
     }
   };
   ForEachRow<kAhead, kAccess>(group, blocks, arguments.total_rows, row_at, space, Loads(space.In(0)), finish);

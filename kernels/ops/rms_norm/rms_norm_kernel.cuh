@@ -17,41 +17,52 @@
 #include "kernels/primitives/row_launch.cuh"
 #include "kernels/primitives/row_mean.cuh"
 #include "kernels/primitives/row_parameter.cuh"
+#include "kernels/primitives/row_parameter_wide.cuh"
 #include "kernels/primitives/row_stream.cuh"
 #include "kernels/primitives/row_vectors.cuh"
 
 namespace kernelwire {
 
-/// y = (x * factor) * weight of a held row, with weights of its type. `kFetched`: they were asked for before the row's
-/// reduction. Registers hold no more than 4 vectors of them beside the row.
-template <bool kFetched, typename Held, typename Group, typename Parameter, typename Acc>
-__device__ __forceinline__ void StoreScaled(const Group& group, const Held& held, Parameter& weight, Acc factor,
-                                            typename Held::Element* y, int width, Granule* out) {
+/// y = (x * factor) * weight of a held row, where `weights_of(v, weights)` finds those of its vector `v`.
+template <typename Held, typename Group, typename Acc, typename Weights>
+__device__ __forceinline__ void StoreScaledBy(const Group& group, const Held& held, Acc factor,
+                                              typename Held::Element* y, int width, Granule* out,
+                                              const Weights& weights_of) {
   using T = typename Held::Element;
   // Vectors of blocks are out of the compiler's reach anyway: those divide on the way here (RowMean).
   constexpr bool kAgain = !std::is_same_v<Group, BlockGroup> || std::is_same_v<typename Held::Unit, Word>;
   const unsigned zero = kAgain ? UnknownZero() : 0;
+  Held::Store(group, y, width, out, [&](int v, int) {
+    Acc weights[Held::kLength];
+    weights_of(v, weights);
+    Acc values[Held::kLength];
+    if constexpr (kAgain) {
+      UnpackAgain<T>(held.vectors[v], zero, values);
+    } else {
+      Unpack<T>(held.vectors[v], values);
+    }
+#pragma unroll
+    for (int j = 0; j < Held::kLength; ++j) {
+      values[j] = values[j] * factor * weights[j];
+    }
+    return Pack<T>(values);
+  });
+}
+
+/// With weights of its type. `kFetched`: they were asked for before the row's reduction. Registers hold no more than 4
+/// vectors of them beside the row.
+template <bool kFetched, typename Held, typename Group, typename Parameter, typename Acc>
+__device__ __forceinline__ void StoreScaled(const Group& group, const Held& held, Parameter& weight, Acc factor,
+                                            typename Held::Element* y, int width, Granule* out) {
   const auto store = [&](auto full) {
-    Held::Store(group, y, width, out, [&](int v, int) {
+    StoreScaledBy(group, held, factor, y, width, out, [&](int v, Acc(&weights)[Held::kLength]) {
       if (v % Parameter::kTogether == 0) {
         if (!kFetched) {
           weight.template Fetch<Parameter::kTogether, decltype(full)::value>(group, v, width);
         }
         weight.template FetchRest<Parameter::kTogether>(group, v, width);
       }
-      Acc weights[Held::kLength];
       weight.FetchedValues(v, weights);
-      Acc values[Held::kLength];
-      if constexpr (kAgain) {
-        UnpackAgain<T>(held.vectors[v], zero, values);
-      } else {
-        Unpack<T>(held.vectors[v], values);
-      }
-#pragma unroll
-      for (int j = 0; j < Held::kLength; ++j) {
-        values[j] = values[j] * factor * weights[j];
-      }
-      return Pack<T>(values);
     });
   };
   // Asked here, so that it takes no branch where weights are read.
@@ -60,6 +71,19 @@ __device__ __forceinline__ void StoreScaled(const Group& group, const Held& held
   } else {
     store(std::false_type{});
   }
+}
+
+/// With weights of f32, or one, or none.
+template <typename Wide, typename Held, typename Group, typename Row, typename Acc>
+__device__ __forceinline__ void StoreScaledByWide(const Group& group, const Held& held, const Row& row, Acc factor,
+                                                  int width, Granule* out) {
+  Wide weight(row.weight_word, row.weight, Acc{1});
+  StoreScaledBy(group, held, factor, row.y, width, out, [&](int v, Acc(&weights)[Held::kLength]) {
+    if (v % Wide::kAtOnce == 0) {
+      weight.Fetch(group, v, width);
+    }
+    weight.FetchedValues(v, weights);
+  });
 }
 
 /// The same with a weight of any type and kind that begins anywhere, or in f64; `row`: see row_again.cuh. Out of line,
@@ -103,16 +127,20 @@ template <bool kFetched, typename Held, typename Group, typename Parameter, type
 __device__ __forceinline__ void StoreRmsNorm(Group& group, const Held& held, Parameter& weight,
                                              const RmsFactor<Acc>& scale, const Row& row, int width, double epsilon,
                                              Granule* out, const Again& again) {
+  using Wide = WideParameter<Held, Acc, std::is_same_v<typename Held::Unit, Word> ? 4 : 2>;  // beside the row
+  const bool is_wide = kHasWide<Held, Group> && !weight.IsOfSameType() && Wide::Suits(row.weight_word, row.weight);
   if constexpr (Held::kStoresTogether) {
-    group.PartIf(scale.leaves_f32 || !weight.IsOfSameType());
+    group.PartUnlessAll(!scale.leaves_f32 && weight.IsOfSameType(), !scale.leaves_f32 && is_wide);
   }
   if (scale.leaves_f32) {
     const double factor = FactorInF64<Held>(group, again, width, epsilon);
     ScaleAgain<Held>(group, again, row.y, row.weight, row.weight_word, width, factor);
-  } else if (!weight.IsOfSameType()) {
-    ScaleAgain<Held>(group, again, row.y, row.weight, row.weight_word, width, scale.factor);
-  } else {
+  } else if (weight.IsOfSameType()) {
     StoreScaled<kFetched>(group, held, weight, scale.factor, row.y, width, out);
+  } else if (is_wide) {
+    StoreScaledByWide<Wide>(group, held, row, scale.factor, width, out);
+  } else {
+    ScaleAgain<Held>(group, again, row.y, row.weight, row.weight_word, width, scale.factor);
   }
 }
 
