@@ -88,14 +88,14 @@ struct SharedWords {
   int words;
   int threads;
   std::int64_t held;      // by the threads of a block
-  std::int64_t resident;  // threads that a multiprocessor has at a time
+  std::int64_t resident;  // threads that a multiprocessor has at a time; small blocks begin too often to count
 
   SharedWords(RowWork work, int index, std::int64_t share) {
     const BlockWords& shape = WordsOfBlocks(work).by_words[index];
     words = shape.words;
     threads = static_cast<int>((share + 32 * words - 1) / (32 * words) * 32);
     held = std::int64_t{threads} * words;
-    resident = shape.threads * shape.at_a_time / threads * threads;
+    resident = threads < 128 ? 0 : shape.threads * shape.at_a_time / threads * threads;
   }
 
   /// Norms leave as little empty as can be, and have the fewest threads. Others, which wait longer between their
