@@ -194,7 +194,7 @@ cudaError_t LaunchRowsOf(DataType y_type, RowAccess access, std::int64_t rows, A
   const bool plain = InVectors(access);
   const std::int64_t row_bytes = arguments.width * static_cast<std::int64_t>(sizeof(T));
   const RowDevice device{DeviceHasClusters(), static_cast<std::int64_t>(MostSharedBytes())};
-  arguments.tuning = TuneRows(Kernels::kWork, row_bytes, rows, static_cast<int>(sizeof(T)), plain, device);
+  arguments.tuning = TuneRows(Kernels::kWork, row_bytes, rows, static_cast<int>(sizeof(T)), access, device);
   if (y_type == kDataTypeOf<T> && arguments.width > 0 && arguments.tuning.method != RowTuning::Method::kStream) {
     return WithRowShape<Kernels::kWork, static_cast<int>(sizeof(T))>(arguments.tuning, [&](auto shape) {
       return LaunchHeld<T, Kernels, decltype(shape)>(access, arguments, rows, stream);

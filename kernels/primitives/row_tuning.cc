@@ -77,10 +77,17 @@ RowTuning LookAhead(std::int64_t row_bytes, int threads = kMostThreadsOfRowBlock
   return tuning;
 }
 
-RowTuning Hold(const Holdings& holdings, std::int64_t row_bytes) {
+/// `small_blocks`: see HasSmallBlocks. What more blocks than a cluster has would hold, threads with 8 vectors do.
+RowTuning Hold(const Holdings& holdings, std::int64_t row_bytes, bool small_blocks) {
   const Holding& holding = holdings.Of(row_bytes);
-  return holding.looks_ahead ? LookAhead(row_bytes, holding.threads)
-                             : HoldRow(row_bytes, holding.threads, holding.vectors);
+  if (holding.looks_ahead) {
+    return LookAhead(row_bytes, holding.threads);
+  }
+  if (small_blocks && holding.vectors == 4 && holding.threads > kMostThreadsOfSmallBlock) {
+    const bool in_cluster = row_bytes <= kMostBlocksOfRow * kMostThreadsOfSmallBlock * 64;
+    return HoldRow(row_bytes, kMostThreadsOfSmallBlock, in_cluster ? 4 : 8);
+  }
+  return HoldRow(row_bytes, holding.threads, holding.vectors);
 }
 
 /// `share` words of a row in blocks with the threads and words of shape `index`.
@@ -192,11 +199,11 @@ StreamedParts ShareParts(StreamedParts parts, std::int64_t rows) {
 }
 
 /// A row that is longer than a stretch, where blocks cannot share one.
-RowTuning TuneRowsOfBlocks(std::int64_t row_bytes, bool plain) {
-  if (plain) {
+RowTuning TuneRowsOfBlocks(std::int64_t row_bytes, bool plain, bool small_blocks) {
+  if (plain && !small_blocks) {
     return row_bytes <= 32 * kKiB ? HoldRow(row_bytes, 512, 4) : LookAhead(row_bytes);
   }
-  return row_bytes <= 8 * kKiB ? HoldRow(row_bytes, 256, 4) : LookAhead(row_bytes);
+  return row_bytes <= (plain ? 16 : 8) * kKiB ? HoldRow(row_bytes, 256, 4) : LookAhead(row_bytes);
 }
 
 }  // namespace
@@ -241,9 +248,12 @@ RowTuning StreamRows(std::int64_t row_bytes, std::int64_t rows) {
   return tuning;
 }
 
-RowTuning TuneRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, int element_bytes, bool plain,
+RowTuning TuneRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, int element_bytes, RowAccess access,
                    const RowDevice& device) {
   const bool wide = element_bytes > 2;
+  const bool plain = InVectors(access);
+  // 8-byte elements have no kernels of their own for the usual launch (LaunchRowsOf).
+  const bool small_blocks = HasSmallBlocks(work, plain && element_bytes > 4 ? RowAccess::kPlain : access);
   const bool in_words = AreHeldInWords(row_bytes, element_bytes);
   if (in_words && row_bytes <= WordShapesOf(element_bytes).LongestRow()) {
     return ShareWarpsInWords(work, row_bytes, rows, element_bytes);
@@ -262,10 +272,11 @@ RowTuning TuneRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, int 
     return HoldInWords(work, row_bytes, element_bytes, device.clusters);
   }
   if (!device.clusters) {
-    return TuneRowsOfBlocks(row_bytes, plain);
+    return TuneRowsOfBlocks(row_bytes, plain, small_blocks);
   }
   RowTuning tuning =
-      Hold(plain ? ForPlainRows(work, row_bytes, rows, wide) : ForShiftedRows(work, row_bytes, rows, wide), row_bytes);
+      Hold(plain ? ForPlainRows(work, row_bytes, rows, wide) : ForShiftedRows(work, row_bytes, rows, wide), row_bytes,
+           small_blocks);
   tuning.reads_much = plain && ReadMuch(row_bytes, rows);
   return tuning;
 }

@@ -13,6 +13,8 @@
 #include <cstdint>
 #include <string>
 
+#include "kernels/primitives/row_access.h"
+
 namespace kernelwire {
 
 /// How a row that is walked over is cut: parts of equal length, but for the last one perhaps, a block each.
@@ -59,6 +61,9 @@ enum class RowWork : std::uint8_t {
 };
 
 inline constexpr int kMostThreadsOfRowBlock = 512;
+/// Of a block with 4 vectors a thread whose launch is not the usual one, of two inputs: these and what is to be known
+/// of a request take more than the 64 registers that larger blocks leave.
+inline constexpr int kMostThreadsOfSmallBlock = 256;
 inline constexpr int kThreadsOfPart = 256;
 inline constexpr std::int64_t kBytesOfStretch = 2048;
 /// What a cluster holds at most: 16 blocks of 512 threads with 128 bytes each.
@@ -217,8 +222,13 @@ struct RowDevice {
   }
 };
 
-/// `plain`: see RowVectors. `element_bytes`: 2-byte elements take twice the arithmetic a byte.
-RowTuning TuneRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, int element_bytes, bool plain,
+/// Whether an operator's blocks with 4 vectors a thread have at most kMostThreadsOfSmallBlock threads.
+constexpr bool HasSmallBlocks(RowWork work, RowAccess access) {
+  return work == RowWork::kTwoInputs && access == RowAccess::kPlain;
+}
+
+/// `element_bytes`: 2-byte elements take twice the arithmetic a byte.
+RowTuning TuneRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, int element_bytes, RowAccess access,
                    const RowDevice& device);
 
 }  // namespace kernelwire

@@ -8,15 +8,18 @@
 #include <limits>
 #include <string>
 
+#include "kernels/primitives/row_access.h"
+
 namespace kernelwire::testing {
 namespace {
 
 /// What row_group.cuh asks of a tuning of rows of `row_bytes`, and what lanes must have alike however many there are.
 void ExpectOrderFollowsFromBytes(RowWork work, std::int64_t row_bytes, int element_bytes, const RowDevice& device) {
-  const RowTuning alone = TuneRows(work, row_bytes, 1, element_bytes, true, device);
-  for (const bool plain : {false, true}) {
+  const RowTuning alone = TuneRows(work, row_bytes, 1, element_bytes, RowAccess::kDense, device);
+  for (const RowAccess access : {RowAccess::kShifted, RowAccess::kPlain, RowAccess::kDense}) {
+    const bool plain = InVectors(access);
     for (const std::int64_t rows : {1, 30, 1000, 1000000}) {
-      const RowTuning tuning = TuneRows(work, row_bytes, rows, element_bytes, plain, device);
+      const RowTuning tuning = TuneRows(work, row_bytes, rows, element_bytes, access, device);
       SCOPED_TRACE(std::to_string(row_bytes) + " bytes, " + std::to_string(rows) + " rows: " + tuning.ToString());
       const bool streamed = tuning.method == RowTuning::Method::kStream;
       ASSERT_EQ(tuning.method, alone.method);
@@ -40,7 +43,9 @@ void ExpectOrderFollowsFromBytes(RowWork work, std::int64_t row_bytes, int eleme
         const std::int64_t of_block = std::int64_t{tuning.threads / 32} * tuning.vectors / 4 * 129 * 16;
         ASSERT_LE(of_block * 5 / 2 + 1024, device.shared_bytes);
       }
-      ASSERT_LE(tuning.threads, kMostThreadsOfRowBlock);
+      const bool of_plain_kernel = HasSmallBlocks(work, plain && element_bytes > 4 ? RowAccess::kPlain : access);
+      const bool small = of_plain_kernel && tuning.vector_bytes == 16 && tuning.vectors == 4;
+      ASSERT_LE(tuning.threads, small && !streamed ? kMostThreadsOfSmallBlock : kMostThreadsOfRowBlock);
       // Rows that begin anywhere have no kernels that read much, and where little is read those are slower.
       ASSERT_TRUE(!tuning.reads_much || ((plain || streamed) && row_bytes * rows >= std::int64_t{16} << 20));
       ASSERT_LE(tuning.cluster_blocks, device.clusters ? 16 : 1);
@@ -72,7 +77,7 @@ TEST(RowTuningTest, WordsThatAreNotTheLastAreWhole) {
       if (!AreHeldInWords(row_bytes, element_bytes)) {
         continue;
       }
-      const RowTuning tuning = TuneRows(RowWork::kOneSum, row_bytes, 1, element_bytes, true, device);
+      const RowTuning tuning = TuneRows(RowWork::kOneSum, row_bytes, 1, element_bytes, RowAccess::kPlain, device);
       SCOPED_TRACE(std::to_string(row_bytes) + " bytes: " + tuning.ToString());
       ASSERT_EQ(tuning.method, RowTuning::Method::kLanes);
       int shape = 0;
@@ -101,7 +106,7 @@ TEST(RowTuningTest, BlocksOfWordsHaveKernels) {
     for (const RowWork work : {RowWork::kOneSum, RowWork::kTwoInputs, RowWork::kSoftmax, RowWork::kMoments}) {
       for (const int element_bytes : {2, 4}) {
         for (std::int64_t row_bytes = 5124; row_bytes <= device.LongestHeldRowBytes(); row_bytes += 508) {
-          const RowTuning tuning = TuneRows(work, row_bytes, 1, element_bytes, true, device);
+          const RowTuning tuning = TuneRows(work, row_bytes, 1, element_bytes, RowAccess::kPlain, device);
           ASSERT_EQ(tuning.vector_bytes, row_bytes % 16 == 0 ? 16 : 4) << row_bytes;
           if (tuning.vector_bytes == 4) {
             ASSERT_NO_FATAL_FAILURE(ExpectKernelOfWords(work, tuning)) << row_bytes;
@@ -118,8 +123,8 @@ TEST(RowTuningTest, NormsHoldRowsAlike) {
   for (const int element_bytes : {2, 4}) {
     for (std::int64_t row_bytes = element_bytes; row_bytes <= kLongestHeldRow;
          row_bytes += row_bytes < 8192 ? element_bytes : 510) {
-      const RowTuning one = TuneRows(RowWork::kOneSum, row_bytes, 1, element_bytes, true, device);
-      const RowTuning two = TuneRows(RowWork::kTwoInputs, row_bytes, 1, element_bytes, true, device);
+      const RowTuning one = TuneRows(RowWork::kOneSum, row_bytes, 1, element_bytes, RowAccess::kPlain, device);
+      const RowTuning two = TuneRows(RowWork::kTwoInputs, row_bytes, 1, element_bytes, RowAccess::kPlain, device);
       ASSERT_EQ(one.vector_bytes, two.vector_bytes) << row_bytes;
       if (one.vector_bytes == 4) {
         ASSERT_EQ(one.threads, two.threads) << row_bytes;

@@ -150,13 +150,22 @@ struct AddRmsNormLoads {
   }
 };
 
+/// See HasSmallBlocks. What ptxas spilled of 64 registers cost an eighth of the time.
+template <typename Shape, RowAccess kAccess>
+inline constexpr bool kInSmallBlocks =
+    Shape::kOfBlocks && !Shape::kOfWords && Shape::kBytes == 64 && HasSmallBlocks(RowWork::kTwoInputs, kAccess);
+
 /// Rows that registers hold: each is read once, and written after all of it has been read.
 ///
 /// `kFew`: there are too few rows for other warps to hide the way of the weights, so there are registers for them while
 /// a and b are on their way.
 template <typename T, typename Shape, RowAccess kAccess, bool kFew>
-__global__ void __launch_bounds__(Shape::BlockThreads(kAccess),
-                                  kFew ? 1 : Shape::ResidentBlocks(kAccess, Shape::template kThreadsOfLanes<true>))
+__global__ void __launch_bounds__(kInSmallBlocks<Shape, kAccess> ? kMostThreadsOfSmallBlock
+                                                                 : Shape::BlockThreads(kAccess),
+                                  kFew ? 1
+                                  : kInSmallBlocks<Shape, kAccess>
+                                      ? 3
+                                      : Shape::ResidentBlocks(kAccess, Shape::template kThreadsOfLanes<true>))
     AddRmsNormResidentKernel(const __grid_constant__ AddRmsNormArguments arguments) {
   AwaitEarlierWork(arguments);
   using Acc = AccumulatorOf<T>;
