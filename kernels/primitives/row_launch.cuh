@@ -152,8 +152,8 @@ cudaError_t LaunchStream(const Arguments& arguments, std::int64_t rows, cudaStre
   return error;
 }
 
-/// Launches rows that threads of `Shape` hold. In the usual launch vectors of rows that begin anywhere are those of
-/// 16-bit layer_norm alone, that blocks hold; others are words.
+/// Launches rows that threads of `Shape` hold. In the usual launch rows that begin anywhere are held in words, but for
+/// tiled ones.
 template <typename T, typename Kernels, typename Shape, typename Arguments>
 cudaError_t LaunchHeld(RowAccess access, const Arguments& arguments, std::int64_t rows, cudaStream_t stream) {
   const auto launch = [&](auto tag) {
