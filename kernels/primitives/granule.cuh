@@ -144,14 +144,10 @@ __device__ __forceinline__ void LoadConstantHalfIf(bool condition, const void* f
       : "l"(from), "r"(static_cast<unsigned>(condition)));
 }
 __device__ __forceinline__ void LoadConstantHalfIf(bool condition, const void* from, Granule& granule) {
-  asm volatile(
-      "{\n"
-      "  .reg .pred wanted;\n"
-      "  setp.ne.u32 wanted, %3, 0;\n"
-      "  @wanted ld.global.nc.v2.u32 {%0, %1}, [%2];\n"
-      "}\n"
-      : "+r"(granule.words[0]), "+r"(granule.words[1])
-      : "l"(from), "r"(static_cast<unsigned>(condition)));
+  Words<2> half{{granule.words[0], granule.words[1]}};
+  LoadConstantIf(condition, from, half);
+  granule.words[0] = half.words[0];
+  granule.words[1] = half.words[1];
 }
 
 /// `granule` becomes `other` where `condition` holds, in registers: the compiler must not make memory of an array of

@@ -187,11 +187,13 @@ cudaError_t LaunchHeld(RowAccess access, const Arguments& arguments, std::int64_
 /// Launches rows of type T, with results of type `y_type`, by the tuning that fits them. `Kernels` names an operator's
 /// two, kHeld<Shape, access> for rows that registers hold, with results of type T, and kStreamed<Out, plain> for all
 /// others (`plain`: of type T, and in parts), and says what work they do (kWork), how many rows they read for each
-/// result, and whether there are some for the usual launch (kUsual). `access`: see AccessOf. Sets arguments.tuning.
+/// result, and whether there are some for rows in vectors in the usual launch (kUsual). `reached`: see AccessOf. Sets
+/// arguments.tuning.
 template <typename T, typename Kernels, typename Arguments>
-cudaError_t LaunchRowsOf(DataType y_type, RowAccess access, std::int64_t rows, Arguments arguments,
+cudaError_t LaunchRowsOf(DataType y_type, RowAccess reached, std::int64_t rows, Arguments arguments,
                          cudaStream_t stream) {
-  const bool plain = InVectors(access);
+  const bool plain = InVectors(reached);
+  const RowAccess access = plain && !Kernels::kUsual ? RowAccess::kPlain : reached;
   const std::int64_t row_bytes = arguments.width * static_cast<std::int64_t>(sizeof(T));
   const RowDevice device{DeviceHasClusters(), static_cast<std::int64_t>(MostSharedBytes())};
   arguments.tuning = TuneRows(Kernels::kWork, row_bytes, rows, static_cast<int>(sizeof(T)), access, device);

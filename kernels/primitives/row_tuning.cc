@@ -104,29 +104,31 @@ struct SharedWords {
     held = std::int64_t{threads} * words;
     resident = threads < 128 ? 0 : shape.threads * shape.at_a_time / threads * threads;
   }
-
-  /// Norms leave as little empty as can be, and have the fewest threads. Others, which wait longer between their
-  /// instructions, leave up to an eleventh empty for more threads to hide that.
-  bool IsBetterThan(const SharedWords& other, RowWork work) const {
-    if (AreNorms(work)) {
-      return held <= other.held;
-    }
-    const bool alike = std::max(held, other.held) * 11 <= std::min(held, other.held) * 12;
-    return alike && resident != other.resident ? resident > other.resident : held < other.held;
-  }
 };
 
-/// The best of the shapes in use that have so many words, else the first other.
+/// The best of the shapes in use that have so many words, else the first other. Norms leave as little empty as can be,
+/// and have the fewest threads. Others, which wait longer between their instructions, leave up to an eleventh empty for
+/// more threads to hide that.
 SharedWords ShareWords(RowWork work, int element_bytes, std::int64_t share) {
   const BlockWordShapes& shapes = WordsOfBlocks(work);
   const ShapesInUse used = WordsInUse(work, element_bytes);
-  SharedWords best(work, shapes.count - 1, share);
-  bool found = false;
-  for (int i = used.first; i < shapes.count && (i < used.behind || !found); ++i) {
+  const int elevenths = AreNorms(work) ? 11 : 12;
+  SharedWords best(work, used.first, share);
+  std::int64_t least = kLongestHeldRow;
+  for (int i = used.first; i < shapes.count && (i < used.behind || least == kLongestHeldRow); ++i) {
     const SharedWords next(work, i, share);
-    if (next.threads <= MostThreadsOfWords(work, i) && (!found || next.IsBetterThan(best, work))) {
+    if (next.threads <= MostThreadsOfWords(work, i)) {
+      least = std::min(least, next.held);
       best = next;
-      found = true;
+    }
+  }
+  for (int i = used.first; i < used.behind; ++i) {
+    const SharedWords next(work, i, share);
+    const bool fits = next.threads <= MostThreadsOfWords(work, i) && next.held * 11 <= least * elevenths;
+    const bool better = best.held * 11 > least * elevenths || next.resident > best.resident ||
+                        (next.resident == best.resident && next.held < best.held);
+    if (fits && (AreNorms(work) || better)) {
+      best = next;
     }
   }
   return best;
@@ -252,8 +254,7 @@ RowTuning TuneRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, int 
                    const RowDevice& device) {
   const bool wide = element_bytes > 2;
   const bool plain = InVectors(access);
-  // 8-byte elements have no kernels of their own for the usual launch (LaunchRowsOf).
-  const bool small_blocks = HasSmallBlocks(work, plain && element_bytes > 4 ? RowAccess::kPlain : access);
+  const bool small_blocks = HasSmallBlocks(work, access);
   const bool in_words = AreHeldInWords(row_bytes, element_bytes);
   if (in_words && row_bytes <= WordShapesOf(element_bytes).LongestRow()) {
     return ShareWarpsInWords(work, row_bytes, rows, element_bytes);

@@ -43,8 +43,7 @@ void ExpectOrderFollowsFromBytes(RowWork work, std::int64_t row_bytes, int eleme
         const std::int64_t of_block = std::int64_t{tuning.threads / 32} * tuning.vectors / 4 * 129 * 16;
         ASSERT_LE(of_block * 5 / 2 + 1024, device.shared_bytes);
       }
-      const bool of_plain_kernel = HasSmallBlocks(work, plain && element_bytes > 4 ? RowAccess::kPlain : access);
-      const bool small = of_plain_kernel && tuning.vector_bytes == 16 && tuning.vectors == 4;
+      const bool small = HasSmallBlocks(work, access) && tuning.vector_bytes == 16 && tuning.vectors == 4;
       ASSERT_LE(tuning.threads, small && !streamed ? kMostThreadsOfSmallBlock : kMostThreadsOfRowBlock);
       // Rows that begin anywhere have no kernels that read much, and where little is read those are slower.
       ASSERT_TRUE(!tuning.reads_much || ((plain || streamed) && row_bytes * rows >= std::int64_t{16} << 20));
