@@ -6,7 +6,6 @@
 //
 //   using ColumnSum;                                        // arithmetic; zero before anything is added; void: none
 //   void AddColumns(rows, ColumnSum (&sums)[kLength]);      // adds a tile to each column
-//   static constexpr int kColumnBlocks;                     // that a multiprocessor shall have the registers for
 //
 // and Total(ColumnSum) is what kTilesOfColumnSum tiles amount to.
 #ifndef KERNELWIRE_KERNELS_PRIMITIVES_REDUCE_COLUMN_WALK_CUH_
@@ -36,9 +35,16 @@ struct ColumnSumOf<R, std::enable_if_t<!std::is_void_v<typename R::ColumnSum>>> 
   static __device__ __forceinline__ Type Zero() { return 0; }
 };
 
+/// How kLength neighbouring columns lie in memory.
+enum class ColumnReads : std::uint8_t {
+  kAligned,    // one run a piece, and aligned
+  kUnaligned,  // one run a piece, and they begin anywhere; whole words
+  kAny,        // runs lie anywhere; single columns
+};
+
 /// Columns [column, column + kLength) of a run, and a lane's rows of a part of them: lane, lane + step, ... below
-/// `rows`, counted from row `begin`. `kPlain`: the run is the piece's only one, and kLength columns lie aligned.
-template <typename R, int kLength, bool kPlain>
+/// `rows`, counted from row `begin`.
+template <typename R, int kLength, ColumnReads kReads>
 class ColumnWalk {
  public:
   using T = typename R::Element;
@@ -96,6 +102,8 @@ class ColumnWalk {
   }
 
  private:
+  static constexpr bool kPlain = kReads != ColumnReads::kAny;
+
   /// What comes `first`, and is step_ apart.
   __device__ __forceinline__ void AddTile(const R& reduction, const Rows (&rows)[kVectorsInFlight], std::int64_t first,
                                           Sum (&sums)[kLength]) const {
@@ -182,7 +190,11 @@ class ColumnWalk {
     rows.present = Rows::kAll;
 #pragma unroll
     for (int i = 0; i < R::kInputs; ++i) {
-      rows.inputs[i] = Packed<T, kLength>::Load(at_[i] + offset);
+      if constexpr (kReads == ColumnReads::kUnaligned) {
+        rows.inputs[i] = Packed<T, kLength>::LoadUnaligned(at_[i] + offset);
+      } else {
+        rows.inputs[i] = Packed<T, kLength>::Load(at_[i] + offset);
+      }
     }
     return rows;
   }

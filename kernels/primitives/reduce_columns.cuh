@@ -14,18 +14,8 @@
 
 namespace kernelwire {
 
-/// Lanes of a part, at most. Narrow sums are of 8-bit elements, few vectors for as many columns; more lanes make up for
-/// that.
-template <typename R>
-inline constexpr int kMostLanes = ColumnSumOf<R>::kNarrow ? 32 : 16;
-
-/// Threads of a block whose threads have kLength columns each: as many more where those are single bytes, so that no
-/// fewer of them lie side by side.
-template <typename R, int kLength>
-inline constexpr int kColumnBlock = kLength == 1 ? 16 * kMostLanes<R> : 256;
-
 /// Which part of which columns a thread works on, and which of its item's threads it is.
-template <bool kPlain>
+template <ColumnReads kReads>
 struct ColumnItem {
   bool live;         // there is such an item
   int group;         // of the block's items
@@ -49,8 +39,9 @@ struct ColumnItem {
 
   /// Of the run's first result.
   __device__ __forceinline__ ResultPlace Place(const ReduceArguments& arguments) const {
-    return kPlain || arguments.layout.kept.axes == 0 ? ResultPlace::OfPiece(arguments, run, 0)
-                                                     : ResultPlace::Of(arguments, run * arguments.layout.run);
+    return kReads != ColumnReads::kAny || arguments.layout.kept.axes == 0
+               ? ResultPlace::OfPiece(arguments, run, 0)
+               : ResultPlace::Of(arguments, run * arguments.layout.run);
   }
 };
 
@@ -66,9 +57,16 @@ __device__ __forceinline__ void EmitColumn(const R& reduction, const ReduceArgum
   }
 }
 
+/// Where a thread reads that has the columns from `column` on: the last one of a run reaches back, so that it has
+/// kLength of them, too.
+template <int kLength, ColumnReads kReads>
+__device__ __forceinline__ std::int64_t FirstColumn(std::int64_t column, std::int64_t run) {
+  return kReads == ColumnReads::kUnaligned ? min(column, run - kLength) : column;
+}
+
 /// What the lanes of an item hold of each of its columns, merged by as many threads as there are, next to each other.
 /// kAtOnce columns of each thread at a time: as many as fit into 16 KiB of shared memory.
-template <typename R, int kLength>
+template <typename R, int kLength, ColumnReads kReads>
 class LaneMerger {
  public:
   using Sum = typename ColumnSumOf<R>::Type;
@@ -76,9 +74,8 @@ class LaneMerger {
 
   /// `so_far`: with narrow sums, the total of earlier stretches of this thread's only column, unless this is the
   /// `first`. Emits the totals after the `last`. Requires: all threads of the block call it.
-  template <bool kPlain>
   static __device__ __forceinline__ void Merge(const R& reduction, const ReduceArguments& arguments,
-                                               const ColumnGrid& grid, const ColumnItem<kPlain>& item,
+                                               const ColumnGrid& grid, const ColumnItem<kReads>& item,
                                                const Sum (&sums)[kLength], bool first, bool last, Total& so_far) {
     __shared__ Sum shared[kAtOnce * kPitch];
 #pragma unroll
@@ -91,9 +88,13 @@ class LaneMerger {
       __syncthreads();
       const int count = item.live ? grid.across.divisor * kAtOnce : 0;
       for (int i = item.thread; i < count; i += grid.threads.divisor) {
-        const std::int64_t column = item.column + i / kAtOnce * kLength + from + i % kAtOnce;
-        if (column >= arguments.layout.run) {
+        const std::int64_t own = item.column + i / kAtOnce * kLength;  // those before are another thread's
+        if (own >= arguments.layout.run) {
           break;
+        }
+        const std::int64_t column = FirstColumn<kLength, kReads>(own, arguments.layout.run) + from + i % kAtOnce;
+        if (column < own) {
+          continue;
         }
         const Sum* const lanes = &shared[i % kAtOnce * kPitch + item.group * grid.threads.divisor + i / kAtOnce];
         const Total total = OfLanes(reduction, grid, lanes);
@@ -108,12 +109,11 @@ class LaneMerger {
   }
 
  private:
-  static constexpr int kThreads = kColumnBlock<R, kLength>;
-  static constexpr int kFit = 16384 / (kThreads * static_cast<int>(sizeof(Sum)));
+  static constexpr int kFit = 16384 / (kColumnBlock * static_cast<int>(sizeof(Sum)));
   static constexpr int kAtOnce = kLength < kFit ? kLength : kFit;
-  static_assert(!ColumnSumOf<R>::kNarrow || (kAtOnce == kLength && kLength <= kMostLanes<R>));
+  static_assert(!ColumnSumOf<R>::kNarrow || (kAtOnce == kLength && kLength <= kMostColumnLanes));
   // Threads that read the same thread's columns shall find them in different banks, and beside those the next thread's.
-  static constexpr int kPitch = kThreads + (kAtOnce == 1 ? 0 : 128 / static_cast<int>(sizeof(Sum)) / kAtOnce);
+  static constexpr int kPitch = kColumnBlock + (kAtOnce == 1 ? 0 : 128 / static_cast<int>(sizeof(Sum)) / kAtOnce);
 
   /// Each half by itself, side by side: one addition in f64 waits for the other.
   static __device__ __forceinline__ Total OfLanes(const R& reduction, const ColumnGrid& grid, const Sum* lanes) {
@@ -151,18 +151,18 @@ class LaneMerger {
 };
 
 /// All threads of a block, each with its own item.
-template <typename R, int kLength, bool kPlain>
+template <typename R, int kLength, ColumnReads kReads>
 __device__ __forceinline__ void ReduceColumnItem(const R& reduction, const ReduceArguments& arguments,
-                                                 const ColumnGrid& grid, const ColumnItem<kPlain>& item) {
+                                                 const ColumnGrid& grid, const ColumnItem<kReads>& item) {
   using Sums = ColumnSumOf<R>;
   const auto longest = static_cast<int>(min(arguments.parts.length, arguments.layout.width));
   const int lane = grid.across.Quotient(item.thread);
   const std::int64_t column = item.column + (item.thread - lane * grid.across.divisor) * kLength;
-  ColumnWalk<R, kLength, kPlain> walk(arguments, grid.lanes);
+  ColumnWalk<R, kLength, kReads> walk(arguments, grid.lanes);
   if (item.live && column < arguments.layout.run) {
     const std::int64_t begin = item.part * arguments.parts.length;
     const auto rows = static_cast<int>(min(arguments.parts.length, arguments.layout.width - begin));
-    walk.Start(item.Place(arguments), column, begin, lane, rows);
+    walk.Start(item.Place(arguments), FirstColumn<kLength, kReads>(column, arguments.layout.run), begin, lane, rows);
   }
   constexpr int kTiles = Sums::kNarrow ? kTilesOfColumnSum : 4096;
   const int stretch = grid.lanes * kVectorsInFlight * kTiles;
@@ -174,33 +174,30 @@ __device__ __forceinline__ void ReduceColumnItem(const R& reduction, const Reduc
       sums[j] = Sums::Zero();
     }
     walk.Add(reduction, kTiles, sums);
-    LaneMerger<R, kLength>::Merge(reduction, arguments, grid, item, sums, from == 0, from + stretch >= longest, so_far);
+    LaneMerger<R, kLength, kReads>::Merge(reduction, arguments, grid, item, sums, from == 0, from + stretch >= longest,
+                                          so_far);
   }
 }
 
 /// Blocks that a multiprocessor shall have the registers for: what is in flight, the sums, and 32 others; more
 /// with single totals that are costly to combine. Left alone, the compiler takes so many more that a block less fits.
-template <typename R, int kLength>
+template <typename R, int kLength, ColumnReads kReads>
 constexpr int BlocksOfColumns() {
   using Sum = typename ColumnSumOf<R>::Type;
-  constexpr int kWords = Packed<typename R::Element, kLength>::kWords * R::kInputs;
+  constexpr int kMore = kReads == ColumnReads::kUnaligned && sizeof(typename R::Element) < 4 ? 1 : 0;
+  constexpr int kWords = (Packed<typename R::Element, kLength>::kWords + kMore) * R::kInputs;
   constexpr int kRegisters = 32 + kWords * kVectorsInFlight + kLength * static_cast<int>(sizeof(Sum)) / 4;
-  if constexpr (ColumnSumOf<R>::kNarrow && kLength > 1) {
-    return R::kColumnBlocks;
-  } else {
-    constexpr bool kFew = kRegisters <= 64 && (kLength > 1 || sizeof(Sum) <= 8);
-    constexpr int kThreads = kFew ? 1024 : kRegisters <= 80 ? 768 : kRegisters <= 128 ? 512 : 256;
-    return kThreads / kColumnBlock<R, kLength>;
-  }
+  constexpr bool kFew = kRegisters <= 64 && (kLength > 1 || sizeof(Sum) <= 8);
+  return kFew ? 4 : kRegisters <= 80 ? 3 : kRegisters <= 128 ? 2 : 1;
 }
 
-template <typename R, int kLength, bool kPlain>
-__global__ void __launch_bounds__(kColumnBlock<R, kLength>, BlocksOfColumns<R, kLength>())
+template <typename R, int kLength, ColumnReads kReads>
+__global__ void __launch_bounds__(kColumnBlock, BlocksOfColumns<R, kLength, kReads>())
     ReduceColumnsKernel(const __grid_constant__ ReduceArguments arguments, const R reduction, const ColumnGrid grid) {
   AwaitEarlierWork(arguments);
   const std::int64_t step = std::int64_t{gridDim.x} * grid.items_of_block;
   for (std::int64_t first = std::int64_t{blockIdx.x} * grid.items_of_block; first < grid.items; first += step) {
-    const ColumnItem<kPlain> item(arguments, grid, first, kLength);
+    const ColumnItem<kReads> item(arguments, grid, first, kLength);
     ReduceColumnItem<R, kLength>(reduction, arguments, grid, item);
   }
 }

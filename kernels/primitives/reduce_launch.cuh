@@ -164,29 +164,47 @@ cudaError_t LaunchRows(const Launch& launch, const ReduceArguments& arguments, c
 
 template <typename R, int kLength>
 ReduceTuning TuneColumnsOf(const ReduceArguments& arguments) {
-  return TuneColumns(arguments.layout, arguments.parts, arguments.results,
-                     {kLength, kMostLanes<R>, kColumnBlock<R, kLength>});
+  return TuneColumns(arguments.layout, arguments.parts, arguments.results, kLength);
 }
 
-template <typename R, int kLength, bool kPlain>
+template <typename R, int kLength, ColumnReads kReads>
 cudaError_t LaunchColumns(const ReduceArguments& arguments, const R& reduction, cudaStream_t stream) {
   const ReduceTuning tuning = TuneColumnsOf<R, kLength>(arguments);
   const ColumnGrid& grid = tuning.columns;
   const std::int64_t blocks = (grid.items + grid.items_of_block - 1) / grid.items_of_block;
-  const cudaError_t error = LaunchKernel(&ReduceColumnsKernel<R, kLength, kPlain>,
+  const cudaError_t error = LaunchKernel(&ReduceColumnsKernel<R, kLength, kReads>,
                                          ShapeOfGrid(blocks, tuning.block_threads), stream, arguments, reduction, grid);
   return error == cudaSuccess && arguments.parts.count > 1 ? MergeParts(arguments, reduction, stream) : error;
 }
 
 /// Whether vectors would leave most multiprocessors without a column. Where a lane goes on reading, narrow reads cost
-/// more than that, unless what is done with an element costs yet more. How many columns a thread has changes no bit.
-template <typename R, int kLength>
+/// more than that, unless what is done with an element costs yet more, or a vector takes several reads. How many
+/// columns a thread has changes no bit.
+template <typename R, int kLength, ColumnReads kReads>
 bool AreFewColumns(const ReduceArguments& arguments) {
   constexpr std::int64_t kFewThreads = 65536;
-  constexpr std::int64_t kFewThreadsThatGoOn = kHasReference<R> || sizeof(typename R::Element) == 1 ? 8192 : 0;
+  constexpr bool kCostly = kHasReference<R> || sizeof(typename R::Element) == 1;
+  constexpr std::int64_t kFewThreadsThatGoOn = kReads == ColumnReads::kUnaligned ? 16384 : kCostly ? 8192 : 0;
   const std::int64_t lanes = TuneColumnsOf<R, kLength>(arguments).columns.lanes;
   const bool goes_on = arguments.layout.width > lanes * kVectorsInFlight;
   return arguments.results / kLength * arguments.parts.count * lanes < (goes_on ? kFewThreadsThatGoOn : kFewThreads);
+}
+
+/// One run a piece: threads have vectors of its columns, or single ones where vectors would be too few.
+template <typename R>
+cudaError_t LaunchPlainColumns(const Launch& launch, const ReduceArguments& arguments, const R& reduction,
+                               cudaStream_t stream) {
+  constexpr int kLength = kWidestVector<typename R::Element>;
+  if (arguments.layout.run % kLength == 0 && InputsAreAligned(launch, R::kInputs, 16)) {
+    if (!AreFewColumns<R, kLength, ColumnReads::kAligned>(arguments)) {
+      return LaunchColumns<R, kLength, ColumnReads::kAligned>(arguments, reduction, stream);
+    }
+  } else if constexpr (sizeof(typename R::Element) < 8) {
+    if (arguments.layout.run >= kLength && !AreFewColumns<R, kLength, ColumnReads::kUnaligned>(arguments)) {
+      return LaunchColumns<R, kLength, ColumnReads::kUnaligned>(arguments, reduction, stream);
+    }
+  }
+  return LaunchColumns<R, 1, ColumnReads::kAligned>(arguments, reduction, stream);
 }
 
 /// Enqueues `reduction` over the launch. R::kVectors says whether vectors have kernels of their own; without them every
@@ -199,16 +217,12 @@ cudaError_t LaunchReduction(const Launch& launch, const R& reduction, cudaStream
   }
   if constexpr (R::kColumns) {
     if (arguments.layout.columns) {
-      constexpr int kLength = kWidestVector<typename R::Element>;
       if constexpr (R::kVectors) {
         if (arguments.layout.IsPlain()) {
-          const bool whole = arguments.layout.run % kLength == 0 && InputsAreAligned(launch, R::kInputs, 16);
-          return whole && !AreFewColumns<R, kLength>(arguments)
-                     ? LaunchColumns<R, kLength, true>(arguments, reduction, stream)
-                     : LaunchColumns<R, 1, true>(arguments, reduction, stream);
+          return LaunchPlainColumns(launch, arguments, reduction, stream);
         }
       }
-      return LaunchColumns<R, 1, false>(arguments, reduction, stream);
+      return LaunchColumns<R, 1, ColumnReads::kAny>(arguments, reduction, stream);
     }
   }
   return LaunchRows(launch, arguments, reduction, stream);

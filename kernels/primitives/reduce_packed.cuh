@@ -39,6 +39,29 @@ struct Packed {
     return packed;
   }
 
+  /// The same from wherever an element begins, by the aligned words that hold some of it: one more than there are of
+  /// them, of which neighbours read it as their first. Reads no word that holds no element. Requires: whole words.
+  static __device__ __forceinline__ Packed LoadUnaligned(const T* from) {
+    static_assert(kBytes % 4 == 0);
+    const auto address = reinterpret_cast<std::uintptr_t>(from);
+    const auto* const aligned = reinterpret_cast<const unsigned*>(address & ~std::uintptr_t{3});
+    const auto bits = static_cast<unsigned>(address & 3) * 8;
+    Packed packed;
+    packed.words[0] = __ldg(aligned);
+#pragma unroll
+    for (int i = 0; i < kWords; ++i) {
+      const bool last = i + 1 == kWords;
+      if (!last) {
+        packed.words[i + 1] = __ldg(aligned + i + 1);
+      }
+      if constexpr (sizeof(T) < 4) {
+        const unsigned next = last ? __ldg(aligned + (bits == 0 ? i : kWords)) : packed.words[i + 1];
+        packed.words[i] = __funnelshift_r(packed.words[i], next, bits);
+      }
+    }
+    return packed;
+  }
+
   static __device__ __forceinline__ Packed Filled(T value) {
     Packed packed{};
 #pragma unroll

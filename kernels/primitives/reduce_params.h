@@ -141,16 +141,14 @@ inline RowShares SharesOf(const ReduceLayout& layout, DataType x_type) {
 }
 
 /// Rows: parts of 32 KiB, which a block of 256 threads has in flight at once; of up to 128 KiB where there would be
-/// more than 512 of them. They are counted in vectors. Columns: parts of 512 elements, and of up to 4096; of 8-bit
-/// elements 256, so that small tensors keep a device busy, but longer ones where there would be more than 64.
+/// more than 512 of them. They are counted in vectors. Columns: parts of 512 elements, and of up to 4096 likewise; of
+/// 8-bit elements, whose totals are eight times as large, where there would be more than 64.
 inline ReduceParts PartsOf(const ReduceLayout& layout, DataType x_type) {
-  const bool bytes = layout.columns && SizeOf(x_type) == 1;
-  const std::int64_t wanted = bytes ? 64 : 512;
+  const std::int64_t most = layout.columns && SizeOf(x_type) == 1 ? 64 : 512;
   const std::int64_t width = layout.columns ? layout.width : VectorsOfResult(layout, x_type);
-  const std::int64_t shortest = bytes ? 256 : layout.columns ? 512 : 2048;
   const std::int64_t longest = layout.columns ? 4096 : 8192;
-  std::int64_t length = shortest;
-  while (length < longest && width > length * wanted) {
+  std::int64_t length = layout.columns ? 512 : 2048;
+  while (length < longest && width > length * most) {
     length *= 2;
   }
   return CutIntoParts(width, length);

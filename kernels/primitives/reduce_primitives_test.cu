@@ -194,10 +194,39 @@ struct LoadFromAnywhere {
   }
 };
 
+/// Thread t reads a vector from element t on.
+template <typename T>
+struct LoadUnalignedVector {
+  using In = T;
+  using Out = T;
+  static constexpr int kLength = kWidestVector<T>;
+  __device__ void operator()(const T* in, T* out) const {
+    const auto packed = Packed<T, kLength>::LoadUnaligned(in + threadIdx.x);
+    for (int j = 0; j < kLength; ++j) {
+      out[threadIdx.x * kLength + j] = packed.Get(j);
+    }
+  }
+};
+
 template <typename T>
 class LoadTest : public ReducePrimitivesTest {};
-using Loaded = ::testing::Types<std::int8_t, std::int32_t, float, double>;
+using Loaded = ::testing::Types<std::int8_t, std::int16_t, std::int32_t, float, double>;
 TYPED_TEST_SUITE(LoadTest, Loaded);
+
+TYPED_TEST(LoadTest, AVectorByItsWords) {
+  using Load = LoadUnalignedVector<TypeParam>;
+  constexpr int kStarts = 33;
+  std::vector<TypeParam> in(kStarts + Load::kLength - 1);  // nothing behind the last one's elements: for memcheck
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    in[i] = static_cast<TypeParam>(i + 1);
+  }
+  const std::vector<TypeParam> out = this->Run(Load{}, in, kStarts * Load::kLength, kStarts);
+  for (int start = 0; start < kStarts; ++start) {
+    for (int j = 0; j < Load::kLength; ++j) {
+      ASSERT_EQ(out[start * Load::kLength + j], in[start + j]) << "element " << j << " from " << start;
+    }
+  }
+}
 
 TYPED_TEST(LoadTest, AVectorFromAnyElementAndWithAnyEnd) {
   constexpr int kLength = kWidestVector<TypeParam>;

@@ -105,20 +105,20 @@ ReduceTuning TuneReducedRows(const ReducedRows& rows, const ReduceParts& parts, 
 }
 
 ReduceTuning TuneColumns(const ReduceLayout& layout, const ReduceParts& parts, std::int64_t results,
-                         const ColumnKernel& kernel) {
+                         int columns_of_thread) {
   ReduceTuning tuning;
   tuning.method = ReduceTuning::Method::kColumns;
-  tuning.block_threads = kernel.block_threads;
-  tuning.columns_of_thread = kernel.columns_of_thread;
+  tuning.block_threads = kColumnBlock;
+  tuning.columns_of_thread = columns_of_thread;
   ColumnGrid& grid = tuning.columns;
-  while (grid.lanes < kernel.most_lanes && grid.lanes * kVectorsInFlight < layout.width) {
+  while (grid.lanes < kMostColumnLanes && grid.lanes * kVectorsInFlight < layout.width) {
     grid.lanes *= 2;
   }
-  const std::int64_t across = (layout.run + kernel.columns_of_thread - 1) / kernel.columns_of_thread;
-  const int most = kernel.block_threads / grid.lanes;
+  const std::int64_t across = (layout.run + columns_of_thread - 1) / columns_of_thread;
+  const int most = kColumnBlock / grid.lanes;
   grid.across = SmallDivisor::Of(across < most ? static_cast<int>(across) : most);
   grid.threads = SmallDivisor::Of(grid.lanes * grid.across.divisor);
-  grid.items_of_block = kernel.block_threads / grid.threads.divisor;
+  grid.items_of_block = kColumnBlock / grid.threads.divisor;
   grid.tiles = (across + grid.across.divisor - 1) / grid.across.divisor;
   grid.items = results / layout.run * grid.tiles * parts.count;
   return tuning;

@@ -20,6 +20,11 @@ inline constexpr int kVectorsInFlight = 8;
 
 inline constexpr int kShortRowBlock = 128;
 inline constexpr int kLongRowBlock = 256;
+inline constexpr int kColumnBlock = 256;
+/// Of a column block's threads, those that share the rows of a part, at most: the others read 256 bytes of each row
+/// side by side (8-bit sums of 2^28 take up to an eighth longer on an H100 where they are 128 bytes of twice as many
+/// rows).
+inline constexpr int kMostColumnLanes = 16;
 
 /// What a device has that decides how results are shared.
 struct ReduceDevice {
@@ -93,15 +98,8 @@ int ThreadsOfRow(const ReducedRows& rows);
 ReduceTuning TuneReducedRows(const ReducedRows& rows, const ReduceParts& parts, std::int64_t results, bool own_kernels,
                              const ReduceDevice& device);
 
-/// What kernels over columns have of one operator and type.
-struct ColumnKernel {
-  int columns_of_thread;
-  int most_lanes;  // of a part
-  int block_threads;
-};
-
 ReduceTuning TuneColumns(const ReduceLayout& layout, const ReduceParts& parts, std::int64_t results,
-                         const ColumnKernel& kernel);
+                         int columns_of_thread);
 
 }  // namespace kernelwire
 

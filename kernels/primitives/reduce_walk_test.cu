@@ -145,7 +145,7 @@ struct NumberedSum {
 };
 
 /// What each lane has of each column of a run, in rows [begin, begin + rows).
-template <int kLength, bool kPlain>
+template <int kLength, ColumnReads kReads>
 struct WalkColumns {
   using In = std::int32_t;
   using Out = long long;
@@ -164,7 +164,7 @@ struct WalkColumns {
     const int across = static_cast<int>(blockDim.x) / lanes;
     const int lane = static_cast<int>(threadIdx.x) / across;
     const int column = static_cast<int>(threadIdx.x) % across * kLength;
-    ColumnWalk<NumberedSum, kLength, kPlain> walk(arguments, lanes);
+    ColumnWalk<NumberedSum, kLength, kReads> walk(arguments, lanes);
     walk.Start(place, column, begin, lane, rows);
     long long sums[kLength] = {};
     walk.Add(NumberedSum{}, 1 << 20, sums);
@@ -176,7 +176,7 @@ struct WalkColumns {
 
 class ColumnWalkTest : public ReduceWalkTest {
  protected:
-  template <int kLength, bool kPlain>
+  template <int kLength, ColumnReads kReads>
   void ExpectSums(const std::vector<std::int64_t>& extents, int begin, int rows, int lanes) {
     const ReduceLayout layout = LayoutOf(extents);
     std::vector<std::int32_t> in(static_cast<std::size_t>(layout.piece));
@@ -185,7 +185,7 @@ class ColumnWalkTest : public ReduceWalkTest {
     }
     const auto runs = static_cast<int>(layout.results / layout.run);
     for (int run = 0; run < runs; ++run) {
-      const WalkColumns<kLength, kPlain> walk{layout, run, begin, rows, lanes};
+      const WalkColumns<kLength, kReads> walk{layout, run, begin, rows, lanes};
       const auto columns = static_cast<int>(layout.run);
       const std::vector<long long> out =
           Run(walk, in, static_cast<std::size_t>(lanes * columns), static_cast<unsigned>(lanes * columns / kLength));
@@ -206,10 +206,11 @@ TEST_F(ColumnWalkTest, LanesShareTheRowsOfAPart) {
   for (const int lanes : {1, 2, 16}) {
     for (const int rows : {1, 7, 8, 16, 17, 100, 128, 300}) {
       SCOPED_TRACE(std::to_string(rows) + " rows, " + std::to_string(lanes) + " lanes");
-      ExpectSums<4, true>({320, 16}, 0, rows, lanes);
-      ExpectSums<4, true>({320, 16}, 20, rows, lanes);
-      ExpectSums<1, false>({320, 5}, 20, rows, lanes);
-      ExpectSums<1, false>({40, 2, 8, 5}, 20, rows, lanes);
+      ExpectSums<4, ColumnReads::kAligned>({320, 16}, 0, rows, lanes);
+      ExpectSums<4, ColumnReads::kAligned>({320, 16}, 20, rows, lanes);
+      ExpectSums<3, ColumnReads::kUnaligned>({320, 9}, 20, rows, lanes);
+      ExpectSums<1, ColumnReads::kAny>({320, 5}, 20, rows, lanes);
+      ExpectSums<1, ColumnReads::kAny>({40, 2, 8, 5}, 20, rows, lanes);
     }
   }
 }

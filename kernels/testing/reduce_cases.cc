@@ -88,6 +88,23 @@ class Builder {
       Add("FP32_height_" + std::to_string(height), DataType::kFp32, {2, height, 12}, Axes("1"));
       Add("BF16_height_" + std::to_string(height), DataType::kBf16, {2, height, 5}, Axes("1"));
     }
+    // Several parts, in numbers that are powers of two and others; tiles of them, and requests that share a launch.
+    for (const std::int64_t height : {1100, 1500, 4000, 4600}) {
+      Add("FP32_tall_" + std::to_string(height), DataType::kFp32, {3, height, 70}, Axes("1"));
+      Add("INT8_tall_" + std::to_string(height), DataType::kInt8, {2, height, 272}, Axes("1"));
+      Add("BF16_tall_odd_" + std::to_string(height), DataType::kBf16, {2, height, 19}, Axes("1"));
+    }
+    // So many that threads have vectors of them, aligned or not; the last one's columns are another thread's, too.
+    for (const std::int64_t columns : {4112, 4133, 8208, 8217}) {
+      Add("INT8_tall_columns_" + std::to_string(columns), DataType::kInt8, {600, columns}, Axes("0"));
+      Add("FP8_E5M2_tall_columns_" + std::to_string(columns), DataType::kFp8E5m2, {600, columns}, Axes("0"));
+      Add("BF16_tall_columns_" + std::to_string(columns), DataType::kBf16, {600, columns}, Axes("0"));
+      Add("FP32_tall_columns_" + std::to_string(columns), DataType::kFp32, {600, columns}, Axes("0"));
+    }
+    for (const std::int64_t pieces : {1, 2, 5}) {
+      Add("FP8_E4M3_tall_" + std::to_string(pieces), DataType::kFp8E4m3, {pieces, 1100, 2}, Axes("1"));
+      Add("FP16_tall_" + std::to_string(pieces), DataType::kFp16, {pieces, 1100, 3}, Axes("1"));
+    }
     for (const std::int64_t columns : {1, 2, 3, 31, 255, 256, 257, 600}) {
       Add("FP32_columns_" + std::to_string(columns), DataType::kFp32, {70, columns}, Axes("0"));
       Add("INT8_columns_" + std::to_string(columns), DataType::kInt8, {70, columns}, Axes("0"));

@@ -152,7 +152,7 @@ TEST(ReduceTuningTest, LanesOfColumnsFollowFromTheirHeight) {
       layout.run = run;
       for (const int columns_of_thread : {1, 4}) {
         const ReduceParts parts = CutIntoParts(height, 512);
-        const ReduceTuning tuning = TuneColumns(layout, parts, 7 * run, {columns_of_thread, 16, 256});
+        const ReduceTuning tuning = TuneColumns(layout, parts, 7 * run, columns_of_thread);
         SCOPED_TRACE(std::to_string(run) + " columns of " + std::to_string(height) + ": " + tuning.ToString());
         const ColumnGrid& grid = tuning.columns;
         EXPECT_TRUE(lanes == 0 || grid.lanes == lanes);

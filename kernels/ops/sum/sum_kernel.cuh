@@ -38,7 +38,6 @@ struct FloatSum {
   using ColumnSum = std::conditional_t<sizeof(T) == 1, float, void>;
   // Sums of E4M3 are multiples of 2^-9, and those of 32 rows are below 2^14: f32 holds them. Those of E5M2 are rounded.
   static constexpr bool kExactInFloat = std::is_same_v<T, __nv_fp8_e4m3>;
-  static constexpr int kColumnBlocks = 3;
   SumFinish finish;
 
   static __device__ __forceinline__ T Fill() { return T{}; }
@@ -128,7 +127,6 @@ struct IntegerSum {
   static constexpr bool kColumns = true;
   static constexpr bool kVectors = true;
   using ColumnSum = std::conditional_t<sizeof(T) == 1, int, void>;
-  static constexpr int kColumnBlocks = 4;
   SumFinish finish;
 
   static __device__ __forceinline__ T Fill() { return 0; }
