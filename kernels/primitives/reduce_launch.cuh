@@ -144,7 +144,7 @@ cudaError_t LaunchRows(const Launch& launch, const ReduceArguments& arguments, c
   }
   const RowReads reads = ReadsOf(launch, arguments, R::kInputs, sizeof(typename R::Element));
   const bool own = R::kVectors && reads != RowReads::kAny;
-  const ReducedRows rows = {arguments.vectors, arguments.shares, kHasReference<R>};
+  const ReducedRows rows = {arguments.vectors, arguments.shares, kHasReference<R>, kAnyOrder<R>};
   const ReduceTuning tuning = TuneReducedRows(rows, arguments.parts, arguments.results, own, device);
   if constexpr (R::kVectors) {
     if (reads == RowReads::kVectors) {

@@ -18,6 +18,8 @@
 //   Share AddShares(Share, Share);
 //   static Total TotalOf(Share, Reference);
 //
+// A reduction with `static constexpr bool kAnyOrder = true` gives the same bits in whatever order totals are combined.
+//
 // Vector k of a part belongs to thread k % threads; pieces, where rows are of those (RowShares), as TilePieces says. A
 // thread adds what it has in order, a tile at a time. So the order of every sum follows from type and width alone.
 #ifndef KERNELWIRE_KERNELS_PRIMITIVES_REDUCE_ROWS_CUH_
@@ -48,6 +50,11 @@ template <typename R, typename = void>
 inline constexpr bool kHasReference = false;
 template <typename R>
 inline constexpr bool kHasReference<R, std::enable_if_t<!std::is_void_v<typename R::Reference>>> = true;
+
+template <typename R, typename = void>
+inline constexpr bool kAnyOrder = false;
+template <typename R>
+inline constexpr bool kAnyOrder<R, std::enable_if_t<R::kAnyOrder>> = true;
 
 /// Threads that a multiprocessor shall have the registers for: what is in flight of plain rows takes a third of those
 /// of rows that begin anywhere, and 8-bit elements that are looked at twice take twice as many once they are wide. Left

@@ -20,12 +20,15 @@ ReduceTuning TuneShortRows(const ReducedRows& rows, std::int64_t results, bool o
                            const ReduceDevice& device) {
   constexpr std::int64_t kBlocksThatFillAMultiprocessor = 4;
   const std::int64_t vectors = rows.vectors;
-  const int threads = ThreadsOfRow(rows);
-  ReduceTuning tuning;
-  tuning.threads = threads;
+  int threads = ThreadsOfRow(rows);
   // As long as blocks are few they are small, and threads have a row each.
   const std::int64_t blocks = results / std::max(kShortRowBlock / threads, 1);
   const bool few = blocks < device.multiprocessors;
+  if (few && rows.any_order && threads == 16) {
+    threads = 32;
+  }
+  ReduceTuning tuning;
+  tuning.threads = threads;
   if (vectors > kShortRowBlock * kVectorsInFlight || (few && threads >= 32)) {
     tuning.method = ReduceTuning::Method::kRowBlocks;
     tuning.block_threads = threads;

@@ -88,10 +88,11 @@ struct ReduceTuning {
 struct ReducedRows {
   std::int64_t vectors = 0;  // of 16 bytes, of a row
   RowShares shares = RowShares::kVectors;
-  bool costly = false;  // to combine totals: each is relative to something (kHasReference)
+  bool costly = false;     // to combine totals: each is relative to something (kHasReference)
+  bool any_order = false;  // gives the same bits (kAnyOrder): threads may be as many as suits
 };
 
-/// Threads that have a row of one part between them.
+/// Threads that have a row of one part between them, unless any order will do.
 int ThreadsOfRow(const ReducedRows& rows);
 
 /// `own_kernels`: there are some for rows that lie in memory as these do.

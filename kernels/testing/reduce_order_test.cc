@@ -114,6 +114,18 @@ TEST(ReduceTuningTest, ShortRowsAreSharedByAsManyThreadsWhateverTheirNumber) {
   }
 }
 
+TEST(ReduceTuningTest, WhereAnyOrderWillDoAFewShortRowsHaveMoreThreads) {
+  const ReduceDevice& device = kReduceDevices[0];
+  const ReduceParts parts = CutIntoParts(128, 2048);
+  ReducedRows rows = {128, RowShares::kVectors, true};
+  EXPECT_EQ(TuneReducedRows(rows, parts, 256, true, device).threads, 16);
+  rows.any_order = true;
+  const ReduceTuning few = TuneReducedRows(rows, parts, 256, true, device);
+  EXPECT_EQ(few.threads, 32);
+  ExpectShortRows(few, rows.vectors);
+  EXPECT_EQ(TuneReducedRows(rows, parts, 100000, true, device).threads, 16);
+}
+
 TEST(ReduceTuningTest, LongRowsAreSharedByBlocksThatCanMeet) {
   for (const ReduceDevice& device : kReduceDevices) {
     for (const std::int64_t vectors : {2049, 4096, 16384, 16385, 100000, 1 << 20, 1 << 26}) {

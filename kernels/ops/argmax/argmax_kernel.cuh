@@ -35,6 +35,7 @@ struct Place {
   static constexpr int kInputs = 1;
   static constexpr bool kColumns = true;
   static constexpr bool kVectors = Extremum<T>::kVectors;
+  static constexpr bool kAnyOrder = true;
   Turned<T> turned;
 
   __device__ __forceinline__ T Fill() const { return turned.Least(); }
