@@ -1,6 +1,7 @@
 // Cases of softmax, and the oracle.
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -63,6 +64,32 @@ void AddSoftmaxShapes(std::vector<OperatorCase>& cases) {
   cases.push_back(MakeCase("empty_all", fp32({0, 4}), {{"axis", std::string("all")}}));
   for (const DataType dtype : {DataType::kFp16, DataType::kBf16, DataType::kFp32, DataType::kFp64}) {
     cases.push_back(MakeCase("axis_1_" + TypeName(dtype), Normal(dtype, {3, 40, 161}), Axis(1)));
+  }
+}
+
+/// Every way to share an interleaved row out, of pairs of neighbours and of single ones; and rows that hold what is
+/// no number beside rows that do not.
+void AddInterleaved(std::vector<OperatorCase>& cases) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  for (const DataType dtype : {DataType::kFp16, DataType::kBf16, DataType::kFp32, DataType::kFp64}) {
+    for (const std::int64_t width : {1, 2, 8, 9, 21, 32, 33, 64, 128, 129}) {
+      for (const std::int64_t inner : {3, 66}) {
+        const std::string name = TypeName(dtype) + "_" + std::to_string(width) + "_by_" + std::to_string(inner);
+        cases.push_back(MakeCase("interleaved_" + name, Normal(dtype, {5, width, inner}), Axis(1)));
+      }
+    }
+    for (const std::int64_t width : {7, 20, 100, 200}) {
+      std::vector<double> values = ToDoubles(Normal(dtype, {width, 6}));
+      for (std::size_t i = 0; i < values.size(); i += 6) {
+        values[i + 1] = -kInfinity;
+      }
+      const auto middle = static_cast<std::size_t>(width / 2 * 6);
+      values[middle + 2] = -kInfinity;
+      values[middle + 3] = kInfinity;
+      values[middle + 4] = std::numeric_limits<double>::quiet_NaN();
+      cases.push_back(MakeCase("interleaved_extremes_" + TypeName(dtype) + "_" + std::to_string(width),
+                               FromDoubles(dtype, {width, 6}, values), Axis(0)));
+    }
   }
 }
 
@@ -238,6 +265,7 @@ std::vector<OperatorCase> SoftmaxFamilyCases() {
   std::vector<OperatorCase> cases;
   AddWidths(cases);
   AddSoftmaxShapes(cases);
+  AddInterleaved(cases);
   AddOutputTypes(cases);
   AddTroubledRows(cases);
   AddSoftmaxValues(cases);

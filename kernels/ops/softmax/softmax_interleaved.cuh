@@ -1,11 +1,15 @@
 // softmax and log_softmax of interleaved rows on the device: an axis that is not the last, without a transpose.
+// Neighbouring lanes have neighbouring rows, so that a warp reads what lies side by side. Rows of up to 128 elements
+// are held (softmax_interleaved_held.cuh); longer ones are read twice, which many small threads do at least as fast.
 #ifndef KERNELWIRE_KERNELS_OPS_SOFTMAX_SOFTMAX_INTERLEAVED_CUH_
 #define KERNELWIRE_KERNELS_OPS_SOFTMAX_SOFTMAX_INTERLEAVED_CUH_
 
 #include <algorithm>
 #include <cstdint>
 
+#include "kernels/core/launch.h"
 #include "kernels/device/launch.cuh"
+#include "kernels/ops/softmax/softmax_interleaved_held.cuh"
 #include "kernels/ops/softmax/softmax_row.cuh"
 #include "kernels/primitives/running_softmax.cuh"
 #include "kernels/primitives/vector_io.cuh"
@@ -38,7 +42,8 @@ __device__ RunningSoftmax<Acc> InterleavedStatistics(const T* x, std::int64_t wi
   return running;
 }
 
-/// Interleaved rows, always online: read twice. The parts of a row are merged in one order by all its threads.
+/// Other rows, and results of another type: online, read twice. The parts of a row are merged in one order by all its
+/// threads.
 template <typename T, bool kLog, typename Out>
 __global__ void __launch_bounds__(InterleavedTile::kThreads)
     SoftmaxInterleavedKernel(const __grid_constant__ SoftmaxArguments arguments, std::int64_t tiles_of_piece) {
@@ -68,17 +73,46 @@ __global__ void __launch_bounds__(InterleavedTile::kThreads)
   }
 }
 
-template <typename T, bool kLog>
-cudaError_t LaunchInterleavedSoftmax(DataType y_type, const SoftmaxArguments& arguments, cudaStream_t stream) {
+template <typename T, bool kLog, typename Out>
+cudaError_t LaunchLongInterleaved(const SoftmaxArguments& arguments, cudaStream_t stream) {
   constexpr std::int64_t kMostBlocks = 2147483647;
   const std::int64_t tiles = (arguments.inner + InterleavedTile::kRows - 1) / InterleavedTile::kRows;
   LaunchShape shape;
   shape.blocks = std::min(arguments.pieces * tiles, kMostBlocks);
   shape.threads = InterleavedTile::kThreads;
-  return WithFloatType(y_type, [&](auto tag) {
-    using Out = typename decltype(tag)::Type;
-    return LaunchKernel(&SoftmaxInterleavedKernel<T, kLog, Out>, shape, stream, arguments, tiles);
-  });
+  return LaunchKernel(&SoftmaxInterleavedKernel<T, kLog, Out>, shape, stream, arguments, tiles);
+}
+
+/// Whether pairs of neighbouring rows of 16-bit elements can be read and written as words.
+inline bool InterleavedRowsArePaired(const Launch& launch, std::int64_t inner) {
+  bool paired = inner % 2 == 0;
+  for (int i = 0; i < launch.segment_count && paired; ++i) {
+    const Segment& segment = launch.segments[i];
+    paired =
+        (reinterpret_cast<std::uintptr_t>(segment.inputs[0]) | reinterpret_cast<std::uintptr_t>(segment.outputs[0])) %
+            4 ==
+        0;
+  }
+  return paired;
+}
+
+/// `paired`: see InterleavedRowsArePaired.
+template <typename T, bool kLog>
+cudaError_t LaunchInterleavedSoftmax(DataType y_type, bool paired, const SoftmaxArguments& arguments,
+                                     cudaStream_t stream) {
+  const auto share = InterleavedShare::Of(arguments.width, static_cast<int>(sizeof(T)));
+  if (y_type != kDataTypeOf<T> || share.held == 0) {
+    return WithFloatType(y_type, [&](auto tag) {
+      using Out = typename decltype(tag)::Type;
+      return LaunchLongInterleaved<T, kLog, Out>(arguments, stream);
+    });
+  }
+  if constexpr (sizeof(T) == 2) {
+    if (paired) {
+      return LaunchHeldInterleaved<T, kLog, 2>(share, arguments, stream);
+    }
+  }
+  return LaunchHeldInterleaved<T, kLog, 1>(share, arguments, stream);
 }
 
 }  // namespace kernelwire

@@ -110,14 +110,22 @@ struct SoftmaxKernels {
   static constexpr auto kStreamed = &SoftmaxStreamKernel<T, kLog, Out, kPlain>;
 };
 
-/// Launches rows of type T with results of any type.
+/// Launches rows of type T with results of any type. `access`: see SoftmaxAccessOf.
 template <typename T, bool kLog>
 cudaError_t LaunchSoftmaxRows(DataType y_type, RowAccess access, const SoftmaxArguments& arguments,
                               cudaStream_t stream) {
   if (arguments.inner > 1) {
-    return LaunchInterleavedSoftmax<T, kLog>(y_type, arguments, stream);
+    return LaunchInterleavedSoftmax<T, kLog>(y_type, InVectors(access), arguments, stream);
   }
   return LaunchRowsOf<T, SoftmaxKernels<T, kLog>>(y_type, access, arguments.pieces, arguments, stream);
+}
+
+/// How kernels reach the rows of a launch. Interleaved ones: in vectors if InterleavedRowsArePaired.
+inline RowAccess SoftmaxAccessOf(const Launch& launch, const SoftmaxParams& params) {
+  if (params.inner > 1) {
+    return InterleavedRowsArePaired(launch, params.inner) ? RowAccess::kPlain : RowAccess::kShifted;
+  }
+  return AccessOf(launch, params.x_type, params.width, {{false, 0, kRowStrideX}, {true, 0, kRowStrideY}}, {});
 }
 
 /// From the plan to the kernels of its type.
@@ -126,8 +134,7 @@ int LaunchSoftmaxFamily(const Launch& launch, CUstream_st* stream) {
   const auto params = launch.plan->Params<SoftmaxParams>();
   const SoftmaxArguments arguments{
       TableOf(launch), launch.tickets, launch.total_rows, params.width, params.inner, params.algorithm, {}};
-  const RowAccess access =
-      AccessOf(launch, params.x_type, params.width, {{false, 0, kRowStrideX}, {true, 0, kRowStrideY}}, {});
+  const RowAccess access = SoftmaxAccessOf(launch, params);
   return WithFloatType(params.x_type, [&](auto tag) {
     return LaunchSoftmaxRows<typename decltype(tag)::Type, kLog>(params.y_type, access, arguments, stream);
   });

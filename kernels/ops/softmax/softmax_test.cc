@@ -110,21 +110,22 @@ TEST_P(SoftmaxTest, ARowsBitsDoNotDependOnItsPlace) {
 
 /// An interleaved row's bits depend neither on how many lie beside it, nor on which of them it is.
 TEST_P(SoftmaxTest, AnInterleavedRowsBitsDoNotDependOnItsNeighbours) {
-  constexpr std::int64_t kWidth = 300;
-  const std::vector<double> row = ToDoubles(Normal(DataType::kFp32, {kWidth}));
-  std::vector<double> first;
-  for (const std::int64_t inner : {2, 33, 200}) {
-    std::vector<double> columns;
-    for (const double value : row) {
-      columns.insert(columns.end(), static_cast<std::size_t>(inner), value);
-    }
-    const std::vector<double> y =
-        ToDoubles(Run(MakeCase(FromDoubles(DataType::kFp32, {kWidth, inner}, columns), Axis(0))));
-    first = first.empty() ? std::vector<double>(row.size()) : first;
-    for (std::size_t i = 0; i < y.size(); ++i) {
-      const std::size_t element = i / static_cast<std::size_t>(inner);
-      first[element] = inner == 2 && i % 2 == 0 ? y[i] : first[element];
-      ASSERT_EQ(y[i], first[element]) << inner << ", " << i;
+  for (const DataType dtype : {DataType::kFp32, DataType::kBf16}) {
+    for (const std::int64_t width : {5, 21, 100, 300}) {
+      const std::vector<double> row = ToDoubles(Normal(dtype, {width}));
+      std::vector<double> first(row.size());
+      for (const std::int64_t inner : {2, 33, 200}) {
+        std::vector<double> columns;
+        for (const double value : row) {
+          columns.insert(columns.end(), static_cast<std::size_t>(inner), value);
+        }
+        const std::vector<double> y = ToDoubles(Run(MakeCase(FromDoubles(dtype, {width, inner}, columns), Axis(0))));
+        for (std::size_t i = 0; i < y.size(); ++i) {
+          const std::size_t element = i / static_cast<std::size_t>(inner);
+          first[element] = inner == 2 && i % 2 == 0 ? y[i] : first[element];
+          ASSERT_EQ(y[i], first[element]) << NameOf(dtype) << " of " << width << ", " << inner << ", " << i;
+        }
+      }
     }
   }
 }
