@@ -39,8 +39,8 @@ struct Packed {
     return packed;
   }
 
-  /// The same from wherever an element begins, by the aligned words that hold some of it: one more than there are of
-  /// them, of which neighbours read it as their first. Reads no word that holds no element. Requires: whole words.
+  /// The same from wherever an element begins, in aligned words: one more, unless it lies aligned, which the next
+  /// thread reads as its first. Reads no word that holds no element. Requires: whole words.
   static __device__ __forceinline__ Packed LoadUnaligned(const T* from) {
     static_assert(kBytes % 4 == 0);
     const auto address = reinterpret_cast<std::uintptr_t>(from);
