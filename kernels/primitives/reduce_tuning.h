@@ -22,7 +22,7 @@ inline constexpr int kShortRowBlock = 128;
 inline constexpr int kLongRowBlock = 256;
 inline constexpr int kColumnBlock = 256;
 /// Of a column block's threads, those that share the rows of a part, at most: the others read 256 bytes of each row
-/// side by side (8-bit sums of 2^28 take up to an eighth longer on an H100 where they are 128 bytes of twice as many
+/// side by side (8-bit sums of 2^28 take up to a seventh longer on an H100 where they are 128 bytes of twice as many
 /// rows).
 inline constexpr int kMostColumnLanes = 16;
 
