@@ -16,6 +16,7 @@
 
 #include "kernels/primitives/reduce_load.cuh"
 #include "kernels/primitives/reduce_rows.cuh"
+#include "kernels/primitives/reduce_steps.h"
 #include "kernels/primitives/reduce_tuning.h"
 
 namespace kernelwire {
@@ -38,8 +39,8 @@ struct ColumnSumOf<R, std::enable_if_t<!std::is_void_v<typename R::ColumnSum>>> 
 /// How kLength neighbouring columns lie in memory.
 enum class ColumnReads : std::uint8_t {
   kAligned,    // one run a piece, and aligned
-  kUnaligned,  // one run a piece, and they begin anywhere; whole words
-  kAny,        // runs lie anywhere; single columns
+  kUnaligned,  // one run a piece, and they begin anywhere
+  kAny,        // runs lie anywhere
 };
 
 /// Columns [column, column + kLength) of a run, and a lane's rows of a part of them: lane, lane + step, ... below
@@ -60,10 +61,9 @@ class ColumnWalk {
                                         int rows) {
     const ReduceLayout& layout = arguments_.layout;
     std::int64_t first = column;
-    if (kPlain || HasOneStride()) {
+    if constexpr (kPlain) {
       first += (begin + lane) * layout.run;
-    }
-    if (!kPlain && layout.kept.axes > 0) {
+    } else if (layout.kept.axes > 0) {
       first += layout.kept.Offset(layout.run == 1 ? place.result : place.result / layout.run);
     }
 #pragma unroll
@@ -115,10 +115,10 @@ class ColumnWalk {
   }
 
   __device__ __forceinline__ void Advance() {
-    if (HasOneStride()) {
+    if constexpr (kPlain) {
 #pragma unroll
       for (int i = 0; i < R::kInputs; ++i) {
-        at_[i] += step_ * kVectorsInFlight * arguments_.layout.reduced.strides[0];
+        at_[i] += step_ * kVectorsInFlight * arguments_.layout.run;
       }
     }
     row_ += step_ * kVectorsInFlight;
@@ -143,39 +143,52 @@ class ColumnWalk {
     }
   }
 
-  /// Whether rows lie equally far apart, as those of ReduceLayout::IsPlain do.
-  __device__ __forceinline__ bool HasOneStride() const { return kPlain || arguments_.layout.reduced.axes == 1; }
-
   __device__ __forceinline__ void Load(T fill, Rows (&rows)[kVectorsInFlight]) const {
-    const std::int64_t stride = arguments_.layout.reduced.strides[0];
-    if (kPlain && step_ * (kVectorsInFlight - 1) < left_) {
+    const std::int64_t stride = arguments_.layout.run;
+    const bool whole = step_ * (kVectorsInFlight - 1) < left_;
+    if (kPlain && whole) {
 #pragma unroll
       for (int u = 0; u < kVectorsInFlight; ++u) {
         rows[u] = LoadAt(u * (step_ * stride));
       }
-    } else {
-      LoadClamped(stride, fill, rows);
+      return;
     }
-  }
-
-  /// Rows that are not there are read as the last one is, and then filled: a branch around each read would have it
-  /// waited for.
-  __device__ __forceinline__ void LoadClamped(std::int64_t stride, T fill, Rows (&rows)[kVectorsInFlight]) const {
     std::int64_t offsets[kVectorsInFlight];
-    if (HasOneStride()) {
+    if constexpr (kPlain) {
 #pragma unroll
       for (int u = 0; u < kVectorsInFlight; ++u) {
         offsets[u] = min(u * step_, left_ - 1) * stride;
       }
     } else {
+      FindRows(offsets);
+    }
+    LoadThere(offsets, fill, rows);
+  }
+
+  /// Of rows of several axes; in place of those that are not there, the first.
+  __device__ __forceinline__ void FindRows(std::int64_t (&offsets)[kVectorsInFlight]) const {
+    unsigned last;
+    FindOffsets(arguments_.layout.reduced, arguments_.steps, begin_ + row_, offsets, &last);
+#pragma unroll
+    for (int u = 1; u < kVectorsInFlight; ++u) {
+      offsets[u] = u * step_ < left_ ? offsets[u] : offsets[0];
+    }
+  }
+
+  /// Rows that are not there are read as another is, and then filled: a branch around each read would have it waited
+  /// for.
+  __device__ __forceinline__ void LoadThere(const std::int64_t (&offsets)[kVectorsInFlight], T fill,
+                                            Rows (&rows)[kVectorsInFlight]) const {
+    if (kLength > 1 && !kPlain && arguments_.aligned) {
 #pragma unroll
       for (int u = 0; u < kVectorsInFlight; ++u) {
-        offsets[u] = arguments_.layout.reduced.Offset(begin_ + row_ + min(u * step_, left_ - 1));
+        rows[u] = LoadAt<true>(offsets[u]);
       }
-    }
+    } else {
 #pragma unroll
-    for (int u = 0; u < kVectorsInFlight; ++u) {
-      rows[u] = LoadAt(offsets[u]);
+      for (int u = 0; u < kVectorsInFlight; ++u) {
+        rows[u] = LoadAt(offsets[u]);
+      }
     }
 #pragma unroll
     for (int u = 0; u < kVectorsInFlight; ++u) {
@@ -185,15 +198,16 @@ class ColumnWalk {
     }
   }
 
+  template <bool kAligned = kReads == ColumnReads::kAligned || kLength == 1>
   __device__ __forceinline__ Rows LoadAt(std::int64_t offset) const {
     Rows rows;
     rows.present = Rows::kAll;
 #pragma unroll
     for (int i = 0; i < R::kInputs; ++i) {
-      if constexpr (kReads == ColumnReads::kUnaligned) {
-        rows.inputs[i] = Packed<T, kLength>::LoadUnaligned(at_[i] + offset);
-      } else {
+      if constexpr (kAligned) {
         rows.inputs[i] = Packed<T, kLength>::Load(at_[i] + offset);
+      } else {
+        rows.inputs[i] = Packed<T, kLength>::LoadUnaligned(at_[i] + offset);
       }
     }
     return rows;
@@ -201,7 +215,7 @@ class ColumnWalk {
 
   const ReduceArguments& arguments_;
   const int step_;
-  const T* at_[R::kInputs];  // with one stride: in row_; else in the run's row 0
+  const T* at_[R::kInputs];  // with one run a piece: in row_; else in the run's row 0
   std::int64_t begin_;
   int row_;
   int left_;  // of the part, from row_ on

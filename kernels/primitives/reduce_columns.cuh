@@ -61,7 +61,7 @@ __device__ __forceinline__ void EmitColumn(const R& reduction, const ReduceArgum
 /// kLength of them, too.
 template <int kLength, ColumnReads kReads>
 __device__ __forceinline__ std::int64_t FirstColumn(std::int64_t column, std::int64_t run) {
-  return kReads == ColumnReads::kUnaligned ? min(column, run - kLength) : column;
+  return kReads == ColumnReads::kAligned ? column : min(column, run - kLength);
 }
 
 /// What the lanes of an item hold of each of its columns, merged by as many threads as there are, next to each other.
@@ -179,15 +179,17 @@ __device__ __forceinline__ void ReduceColumnItem(const R& reduction, const Reduc
   }
 }
 
-/// Blocks that a multiprocessor shall have the registers for: what is in flight, the sums, and 32 others; more
-/// with single totals that are costly to combine. Left alone, the compiler takes so many more that a block less fits.
+/// Blocks that a multiprocessor shall have the registers for: what is in flight, where that lies, the sums, and 32
+/// others; more with single totals that are costly to combine. Left alone, the compiler takes so many more that a block
+/// less fits.
 template <typename R, int kLength, ColumnReads kReads>
 constexpr int BlocksOfColumns() {
   using Sum = typename ColumnSumOf<R>::Type;
-  constexpr int kMore = kReads == ColumnReads::kUnaligned && sizeof(typename R::Element) < 4 ? 1 : 0;
+  constexpr int kMore = kReads != ColumnReads::kAligned && kLength > 1 && sizeof(typename R::Element) < 4 ? 1 : 0;
   constexpr int kWords = (Packed<typename R::Element, kLength>::kWords + kMore) * R::kInputs;
-  constexpr int kRegisters = 32 + kWords * kVectorsInFlight + kLength * static_cast<int>(sizeof(Sum)) / 4;
-  constexpr bool kFew = kRegisters <= 64 && (kLength > 1 || sizeof(Sum) <= 8);
+  constexpr int kOffsets = kReads == ColumnReads::kAny ? 2 * kVectorsInFlight : 0;
+  constexpr int kRegisters = 32 + kOffsets + kWords * kVectorsInFlight + kLength * static_cast<int>(sizeof(Sum)) / 4;
+  constexpr bool kFew = kRegisters <= 64 && (kLength > 1 || (sizeof(Sum) <= 8 && kReads != ColumnReads::kAny));
   return kFew ? 4 : kRegisters <= 80 ? 3 : kRegisters <= 128 ? 2 : 1;
 }
 

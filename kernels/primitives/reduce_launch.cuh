@@ -20,27 +20,6 @@
 
 namespace kernelwire {
 
-/// `shares`: whether the reduction has kernels of its own for rows of vectors and of pieces; else all are as ragged
-/// ones.
-inline ReduceArguments ArgumentsOf(const Launch& launch, bool shares) {
-  const auto params = launch.plan->Params<ReduceParams>();
-  ReduceArguments arguments{};
-  arguments.table = TableOf(launch);
-  arguments.layout = LayOutReduction(params);
-  arguments.parts = PartsOf(arguments.layout, params.x_type);
-  arguments.results = launch.total_rows * arguments.layout.results;
-  const std::int64_t length = LengthOfVector(params.x_type);
-  arguments.vectors = VectorsOfResult(arguments.layout, params.x_type);
-  arguments.vectors_of_run = (arguments.layout.run + length - 1) / length;
-  arguments.accumulator = params.accumulator;
-  arguments.y_type = params.y_type;
-  arguments.y_bytes = static_cast<std::int64_t>(SizeOf(params.y_type));
-  arguments.checked = params.checked;
-  arguments.shares = shares ? SharesOf(arguments.layout, params.x_type) : RowShares::kRagged;
-  arguments.arrivals = reinterpret_cast<uint4*>(launch.tickets + kLaunchTickets);
-  return arguments;
-}
-
 /// Whether every input of every request starts at a multiple of `bytes`.
 inline bool InputsAreAligned(const Launch& launch, int inputs, std::int64_t bytes) {
   bool aligned = true;
@@ -52,12 +31,33 @@ inline bool InputsAreAligned(const Launch& launch, int inputs, std::int64_t byte
   return aligned;
 }
 
+/// `shares`: whether the reduction has kernels of its own for rows of vectors and of pieces; else all are as ragged
+/// ones.
+inline ReduceArguments ArgumentsOf(const Launch& launch, int inputs, bool shares) {
+  const auto params = launch.plan->Params<ReduceParams>();
+  ReduceArguments arguments{};
+  arguments.table = TableOf(launch);
+  arguments.layout = LayOutReduction(params);
+  arguments.parts = PartsOf(arguments.layout, params.x_type);
+  arguments.results = launch.total_rows * arguments.layout.results;
+  const std::int64_t length = LengthOfVector(params.x_type);
+  arguments.vectors = VectorsOfResult(arguments.layout, params.x_type);
+  arguments.accumulator = params.accumulator;
+  arguments.y_type = params.y_type;
+  arguments.y_bytes = static_cast<std::int64_t>(SizeOf(params.y_type));
+  arguments.checked = params.checked;
+  arguments.aligned = arguments.layout.run % length == 0 && InputsAreAligned(launch, inputs, 16);
+  arguments.shares = shares ? SharesOf(arguments.layout, params.x_type) : RowShares::kRagged;
+  arguments.arrivals = reinterpret_cast<uint4*>(launch.tickets + kLaunchTickets);
+  return arguments;
+}
+
 inline RowReads ReadsOf(const Launch& launch, const ReduceArguments& arguments, int inputs,
                         std::int64_t element_bytes) {
   const std::int64_t piece = BytesOfPiece(element_bytes);
   switch (arguments.shares) {
     case RowShares::kVectors:
-      return InputsAreAligned(launch, inputs, 16) ? RowReads::kVectors : RowReads::kAny;
+      return arguments.aligned ? RowReads::kVectors : RowReads::kAny;
     case RowShares::kPieces:
       return arguments.layout.run * element_bytes % piece == 0 && InputsAreAligned(launch, inputs, piece)
                  ? RowReads::kPieces
@@ -159,7 +159,11 @@ cudaError_t LaunchRows(const Launch& launch, const ReduceArguments& arguments, c
       }
     }
   }
-  return LaunchRowsByTuning<R, RowReads::kAny>(arguments, reduction, tuning, stream);
+  ReduceArguments stepped = arguments;
+  stepped.layout.reduced = MapOfVectors(arguments.layout, launch.plan->Params<ReduceParams>().x_type);
+  const bool short_rows = tuning.method == ReduceTuning::Method::kShortRows;
+  stepped.steps = StepsOver(stepped.layout.reduced, short_rows ? tuning.threads : tuning.block_threads);
+  return LaunchRowsByTuning<R, RowReads::kAny>(stepped, reduction, tuning, stream);
 }
 
 template <typename R, int kLength>
@@ -168,9 +172,12 @@ ReduceTuning TuneColumnsOf(const ReduceArguments& arguments) {
 }
 
 template <typename R, int kLength, ColumnReads kReads>
-cudaError_t LaunchColumns(const ReduceArguments& arguments, const R& reduction, cudaStream_t stream) {
+cudaError_t LaunchColumns(ReduceArguments arguments, const R& reduction, cudaStream_t stream) {
   const ReduceTuning tuning = TuneColumnsOf<R, kLength>(arguments);
   const ColumnGrid& grid = tuning.columns;
+  if constexpr (kReads == ColumnReads::kAny) {
+    arguments.steps = StepsOver(arguments.layout.reduced, grid.lanes);
+  }
   const std::int64_t blocks = (grid.items + grid.items_of_block - 1) / grid.items_of_block;
   const cudaError_t error = LaunchKernel(&ReduceColumnsKernel<R, kLength, kReads>,
                                          ShapeOfGrid(blocks, tuning.block_threads), stream, arguments, reduction, grid);
@@ -184,45 +191,51 @@ template <typename R, int kLength, ColumnReads kReads>
 bool AreFewColumns(const ReduceArguments& arguments) {
   constexpr std::int64_t kFewThreads = 65536;
   constexpr bool kCostly = kHasReference<R> || sizeof(typename R::Element) == 1;
-  constexpr std::int64_t kFewThreadsThatGoOn = kReads == ColumnReads::kUnaligned ? 16384 : kCostly ? 8192 : 0;
+  constexpr std::int64_t kFewThreadsThatGoOn = kReads != ColumnReads::kAligned ? 16384 : kCostly ? 8192 : 0;
   const std::int64_t lanes = TuneColumnsOf<R, kLength>(arguments).columns.lanes;
   const bool goes_on = arguments.layout.width > lanes * kVectorsInFlight;
   return arguments.results / kLength * arguments.parts.count * lanes < (goes_on ? kFewThreadsThatGoOn : kFewThreads);
 }
 
-/// One run a piece: threads have vectors of its columns, or single ones where vectors would be too few.
-template <typename R>
-cudaError_t LaunchPlainColumns(const Launch& launch, const ReduceArguments& arguments, const R& reduction,
-                               cudaStream_t stream) {
+/// Threads have vectors of columns, or single ones: where vectors would be too few, or are two elements that one
+/// instruction does not read.
+template <typename R, ColumnReads kReads>
+cudaError_t LaunchManyColumns(const ReduceArguments& arguments, const R& reduction, cudaStream_t stream) {
   constexpr int kLength = kWidestVector<typename R::Element>;
-  if (arguments.layout.run % kLength == 0 && InputsAreAligned(launch, R::kInputs, 16)) {
-    if (!AreFewColumns<R, kLength, ColumnReads::kAligned>(arguments)) {
-      return LaunchColumns<R, kLength, ColumnReads::kAligned>(arguments, reduction, stream);
-    }
-  } else if constexpr (sizeof(typename R::Element) < 8) {
-    if (arguments.layout.run >= kLength && !AreFewColumns<R, kLength, ColumnReads::kUnaligned>(arguments)) {
-      return LaunchColumns<R, kLength, ColumnReads::kUnaligned>(arguments, reduction, stream);
+  constexpr ColumnReads kSingle = kReads == ColumnReads::kAny ? ColumnReads::kAny : ColumnReads::kAligned;
+  if constexpr (kLength > 2 || kReads != ColumnReads::kUnaligned) {
+    const bool worth = kLength > 2 || arguments.aligned;
+    if (worth && arguments.layout.run >= kLength && !AreFewColumns<R, kLength, kReads>(arguments)) {
+      return LaunchColumns<R, kLength, kReads>(arguments, reduction, stream);
     }
   }
-  return LaunchColumns<R, 1, ColumnReads::kAligned>(arguments, reduction, stream);
+  return LaunchColumns<R, 1, kSingle>(arguments, reduction, stream);
+}
+
+template <typename R>
+cudaError_t LaunchColumnsAsTheyLie(const ReduceArguments& arguments, const R& reduction, cudaStream_t stream) {
+  if constexpr (!R::kVectors) {
+    return LaunchColumns<R, 1, ColumnReads::kAny>(arguments, reduction, stream);
+  } else if (!arguments.layout.IsPlain()) {
+    return LaunchManyColumns<R, ColumnReads::kAny>(arguments, reduction, stream);
+  } else if (arguments.aligned) {
+    return LaunchManyColumns<R, ColumnReads::kAligned>(arguments, reduction, stream);
+  } else {
+    return LaunchManyColumns<R, ColumnReads::kUnaligned>(arguments, reduction, stream);
+  }
 }
 
 /// Enqueues `reduction` over the launch. R::kVectors says whether vectors have kernels of their own; without them every
 /// shape takes the kernels that take any. R::kColumns: whether any plan of the operator has columns.
 template <typename R>
 cudaError_t LaunchReduction(const Launch& launch, const R& reduction, cudaStream_t stream) {
-  const ReduceArguments arguments = ArgumentsOf(launch, R::kVectors);
+  const ReduceArguments arguments = ArgumentsOf(launch, R::kInputs, R::kVectors);
   if (arguments.results == 0) {
     return cudaSuccess;
   }
   if constexpr (R::kColumns) {
     if (arguments.layout.columns) {
-      if constexpr (R::kVectors) {
-        if (arguments.layout.IsPlain()) {
-          return LaunchPlainColumns(launch, arguments, reduction, stream);
-        }
-      }
-      return LaunchColumns<R, 1, ColumnReads::kAny>(arguments, reduction, stream);
+      return LaunchColumnsAsTheyLie(arguments, reduction, stream);
     }
   }
   return LaunchRows(launch, arguments, reduction, stream);

@@ -1,4 +1,4 @@
-// Reading the elements of a result: 16 bytes an instruction wherever they lie.
+// Reading the elements of a result wherever they lie, and what every kernel of a reduction is told.
 #ifndef KERNELWIRE_KERNELS_PRIMITIVES_REDUCE_LOAD_CUH_
 #define KERNELWIRE_KERNELS_PRIMITIVES_REDUCE_LOAD_CUH_
 
@@ -12,6 +12,7 @@
 #include "kernels/core/launch.h"
 #include "kernels/primitives/reduce_packed.cuh"
 #include "kernels/primitives/reduce_params.h"
+#include "kernels/primitives/reduce_steps.h"
 #include "kernels/primitives/segment_table.cuh"
 #include "kernels/primitives/vector_io.cuh"
 
@@ -61,17 +62,20 @@ auto WithReducibleType(DataType dtype, F&& f) {
 /// The argument of every kernel of a reduction, besides the operator's own.
 struct ReduceArguments {
   SegmentTable table;
-  ReduceLayout layout;
   ReduceParts parts;
-  std::int64_t results;         // of the whole launch
-  std::int64_t vectors;         // rows: of a result
-  std::int64_t vectors_of_run;  // rows
+  std::int64_t results;  // of the whole launch
+  std::int64_t vectors;  // rows: of a result
   DataType accumulator;
   DataType y_type;
   std::int64_t y_bytes;  // of one result
   bool checked;
+  bool aligned;      // all runs are whole vectors of 16 bytes, and aligned to them
   RowShares shares;  // rows
   uint4* arrivals;   // rows: kLaunchArrivals behind Launch::tickets
+  ReduceLayout layout;
+  // RowReads::kAny: over a result's vectors, which layout.reduced is about then (MapOfVectors), by as many as threads
+  // share them; ColumnReads::kAny: over its rows, by as many as there are lanes.
+  NestedSteps steps;
 };
 
 /// kLength elements of each input, at the same places.
@@ -176,68 +180,76 @@ struct ResultPlace {
   }
 };
 
-/// The 16 bytes from byte `shift` on of two blocks of 16. kGrain: `shift` is a multiple of it.
-template <int kGrain>
+/// The 16 bytes from byte `shift` on of two blocks of 16.
 __device__ __forceinline__ uint4 ShiftBlocks(const uint4& low, const uint4& high, unsigned shift) {
   const bool two = (shift & 8) != 0;
   const unsigned a0 = two ? low.z : low.x;
   const unsigned a1 = two ? low.w : low.y;
   const unsigned a2 = two ? high.x : low.z;
   const unsigned a3 = two ? high.y : low.w;
-  if constexpr (kGrain >= 8) {
-    return {a0, a1, a2, a3};
-  }
   const unsigned a4 = two ? high.z : high.x;
+  const unsigned a5 = two ? high.w : high.y;
   const bool one = (shift & 4) != 0;
   const unsigned b0 = one ? a1 : a0;
   const unsigned b1 = one ? a2 : a1;
   const unsigned b2 = one ? a3 : a2;
   const unsigned b3 = one ? a4 : a3;
-  if constexpr (kGrain >= 4) {
-    return {b0, b1, b2, b3};
-  }
-  const unsigned a5 = two ? high.w : high.y;
   const unsigned b4 = one ? a5 : a4;
   const unsigned bits = (shift & 3) * 8;
   return {__funnelshift_r(b0, b1, bits), __funnelshift_r(b1, b2, bits), __funnelshift_r(b2, b3, bits),
           __funnelshift_r(b3, b4, bits)};
 }
 
-/// 16 bytes from any element's address: two aligned loads, of which the neighbour's first is this one's second and
-/// comes from the cache. Requires: [from, from + 32) may be read once `from` is rounded down to 16 bytes.
-template <typename T>
-__device__ __forceinline__ uint4 Load16Shifted(const T* from) {
-  const auto address = reinterpret_cast<std::uintptr_t>(from);
-  const auto* aligned = reinterpret_cast<const uint4*>(address & ~std::uintptr_t{15});
-  return ShiftBlocks<static_cast<int>(sizeof(T))>(aligned[0], aligned[1], static_cast<unsigned>(address & 15));
-}
+/// Vectors of up to 16 bytes on their way from wherever they begin. Narrow elements come in the aligned blocks of 16
+/// that a vector lies in, one or two: the second is the next thread's first, and comes from the cache. (By words, as
+/// Packed::LoadUnaligned has them, rows of 8 and 16 bits take up to 1.7 times as long on an H100, though columns take
+/// less.) Others come word by word.
+template <typename T, int kCount>
+class UnalignedVectors {
+ public:
+  static constexpr int kLength = kWidestVector<T>;
 
-/// The first `count` elements at `from`, one by one, and `fill` beyond. Called, not inlined: it is the way of the last
-/// two vectors of a run, and would be copied for each of those that a thread has in flight.
-template <typename T>
-__device__ __noinline__ Packed<T, kWidestVector<T>> LoadTail(const T* from, std::int64_t count, T fill) {
-  constexpr int kLength = kWidestVector<T>;
-  Packed<T, kLength> packed{};
-#pragma unroll
-  for (int j = 0; j < kLength; ++j) {
-    packed.Set(j, j < count ? from[j] : fill);
+  /// Asks for the first `count` elements at `from`, kLength at most. Reads no block of 16 bytes that holds none of
+  /// them: allocations have whole ones, whatever was asked for. (To go element by element where a tensor ends within
+  /// one, as sanitizers would have it, takes registers, and a fifth to a half of the speed.)
+  __device__ __forceinline__ void Ask(int u, const T* from, int count) {
+    const int bytes = count * static_cast<int>(sizeof(T));
+    if constexpr (sizeof(T) >= 4) {
+      const auto* const words = reinterpret_cast<const unsigned*>(from);
+      if (count > 0) {
+        low_[u] = {__ldg(words), __ldg(words + min(1, bytes / 4 - 1)), __ldg(words + min(2, bytes / 4 - 1)),
+                   __ldg(words + bytes / 4 - 1)};
+      }
+    } else {
+      const auto address = reinterpret_cast<std::uintptr_t>(from);
+      const auto shift = static_cast<unsigned>(address & 15);
+      const auto* const low = reinterpret_cast<const uint4*>(address & ~std::uintptr_t{15});
+      const uint4* const high = low + (static_cast<int>(shift) + bytes > 16 ? 1 : 0);
+      shifts_ |= shift << (4 * u);
+      if (count > 0) {
+        low_[u] = __ldg(low);
+        high_[u] = __ldg(high);
+      }
+    }
   }
-  return packed;
-}
 
-/// The first `count` elements at `from`, up to a whole vector of 16 bytes; `fill` for those beyond. Reads no byte
-/// outside of the 16-byte blocks of elements that are there, and none behind the last element.
-template <typename T>
-__device__ __forceinline__ Packed<T, kWidestVector<T>> LoadAnywhere(const T* from, std::int64_t count, T fill) {
-  constexpr int kLength = kWidestVector<T>;
-  if (count < 2 * kLength) {
-    return LoadTail(from, count, fill);
+  /// They, and whatever beyond.
+  __device__ __forceinline__ Packed<T, kLength> Get(int u) const {
+    uint4 bytes = low_[u];
+    if constexpr (sizeof(T) < 4) {
+      bytes = ShiftBlocks(low_[u], high_[u], shifts_ >> (4 * u) & 15);
+    }
+    Packed<T, kLength> packed;
+    memcpy(packed.words, &bytes, sizeof(bytes));
+    return packed;
   }
-  const uint4 bytes = Load16Shifted(from);
-  Packed<T, kLength> packed;
-  memcpy(packed.words, &bytes, sizeof(bytes));
-  return packed;
-}
+
+ private:
+  static_assert(kCount <= 8);
+  uint4 low_[kCount];
+  uint4 high_[kCount];
+  unsigned shifts_ = 0;  // 4 bits each
+};
 
 }  // namespace kernelwire
 

@@ -30,7 +30,8 @@ __device__ __forceinline__ typename R::Total AddPart(const R& reduction, const R
 }
 
 /// The same of a row of one part. The last tile is as small as the row allows, since what fills it up costs as much as
-/// the rest. Warps have pieces tile by tile, so its size is that of ReduceTuning::vectors for as many threads.
+/// the rest, unless there are tiles of one size only. Warps have pieces tile by tile, so its size is that of
+/// ReduceTuning::vectors for as many threads.
 template <typename R, typename Rows>
 __device__ __forceinline__ typename R::Total AddRow(const R& reduction, const ReduceArguments& arguments,
                                                     const Rows& rows, int threads) {
@@ -40,13 +41,15 @@ __device__ __forceinline__ typename R::Total AddRow(const R& reduction, const Re
   int begin = 0;
   typename R::Total total = R::Identity();
 #pragma unroll 1
-  for (; count > 6 * threads; count -= tile, begin += tile) {
+  for (; count > (Rows::kOneTile ? 0 : 6 * threads); count -= tile, begin += tile) {
     AddVectors<kVectorsInFlight>(reduction, arguments, rows, begin, count, lane, threads, total);
   }
-  if (count > 4 * threads) {
-    AddVectors<6>(reduction, arguments, rows, begin, count, lane, threads, total);
-  } else if (count > 0) {
-    AddVectors<4>(reduction, arguments, rows, begin, count, lane, threads, total);
+  if constexpr (!Rows::kOneTile) {
+    if (count > 4 * threads) {
+      AddVectors<6>(reduction, arguments, rows, begin, count, lane, threads, total);
+    } else if (count > 0) {
+      AddVectors<4>(reduction, arguments, rows, begin, count, lane, threads, total);
+    }
   }
   return CombineLanes(reduction, total, 32);
 }
@@ -181,10 +184,18 @@ __global__ void __launch_bounds__(kLongRowBlock, ThreadsOfRows<R, kReads>() / kL
   }
 }
 
+/// Blocks of kLongRowBlock threads that a multiprocessor shall have the registers for where each has a row of one part:
+/// one more than else of wide elements that lie anywhere, which are waited for once a row.
+template <typename R, RowReads kReads>
+constexpr int BlocksOfRowBlocks() {
+  constexpr int kMore = kReads == RowReads::kAny && sizeof(typename R::Element) >= 4 ? 1 : 0;
+  return ThreadsOfRows<R, kReads>() / kLongRowBlock + kMore;
+}
+
 /// Rows of one part: a block of whole warps, kLongRowBlock threads at most, has one, and goes on with those a grid
 /// further. The order is that of as many threads in ReduceShortRowsKernel.
 template <typename R, RowReads kReads>
-__global__ void __launch_bounds__(kLongRowBlock, ThreadsOfRows<R, kReads>() / kLongRowBlock)
+__global__ void __launch_bounds__(kLongRowBlock, BlocksOfRowBlocks<R, kReads>())
     ReduceRowBlocksKernel(const __grid_constant__ ReduceArguments arguments, const R reduction) {
   AwaitEarlierWork(arguments);
   using Total = typename R::Total;

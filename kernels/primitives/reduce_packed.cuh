@@ -83,6 +83,17 @@ struct Packed {
     return value;
   }
 
+  /// Replaces all but the first `count` elements.
+  __device__ __forceinline__ void FillFrom(int count, T fill) {
+    const Packed filled = Filled(fill);
+#pragma unroll
+    for (int i = 0; i < kWords; ++i) {
+      const int bytes = count * static_cast<int>(sizeof(T)) - 4 * i;
+      const unsigned kept = bytes >= 4 ? ~0U : bytes > 0 ? ~0U >> (32 - 8 * bytes) : 0U;
+      words[i] = (words[i] & kept) | (filled.words[i] & ~kept);
+    }
+  }
+
   /// Requires: element j is all zero bits.
   __device__ __forceinline__ void Set(int j, T value) {
     if constexpr (sizeof(T) >= 4) {

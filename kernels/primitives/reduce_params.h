@@ -61,8 +61,10 @@ struct ReduceLayout {
   std::int64_t piece = 0;    // elements of a piece
   std::int64_t run = 0;      // neighbours in x: of one result (rows), or of as many results (columns)
   bool columns = false;
-  IndexMap kept;     // rows: result -> its first element; columns: result / run -> the first element of the run
-  IndexMap reduced;  // rows: number of a run -> offset from the result's first element; columns: element -> offset
+  IndexMap kept;  // rows: result -> its first element; columns: result / run -> the first element of the run
+  // Rows: number of a run -> offset from the result's first element (MapOfVectors: of a vector); columns: element ->
+  // offset
+  IndexMap reduced;
 
   /// One run a result, or one column of runs: no map is needed.
   KERNELWIRE_HOST_DEVICE bool IsPlain() const { return kept.axes == 0 && reduced.axes <= (columns ? 1 : 0); }
@@ -114,10 +116,24 @@ inline ReduceParts CutIntoParts(std::int64_t width, std::int64_t length) {
 /// Elements that a 16-byte vector holds.
 constexpr std::int64_t LengthOfVector(DataType type) { return 16 / static_cast<std::int64_t>(SizeOf(type)); }
 
-/// Vectors of a result whose elements lie in runs: no vector spans two of them, the last one of a run may be cut short.
-inline std::int64_t VectorsOfResult(const ReduceLayout& layout, DataType x_type) {
+/// Vectors of a run: no vector spans two of them, the last one of a run may be cut short.
+inline std::int64_t VectorsOfRun(const ReduceLayout& layout, DataType x_type) {
   const std::int64_t length = LengthOfVector(x_type);
-  return layout.width == 0 ? 0 : layout.width / layout.run * ((layout.run + length - 1) / length);
+  return (layout.run + length - 1) / length;
+}
+
+/// Of a result whose elements lie in runs.
+inline std::int64_t VectorsOfResult(const ReduceLayout& layout, DataType x_type) {
+  return layout.width == 0 ? 0 : layout.width / layout.run * VectorsOfRun(layout, x_type);
+}
+
+/// From the number of a result's vector, run by run, to its offset.
+inline IndexMap MapOfVectors(const ReduceLayout& layout, DataType x_type) {
+  IndexMap map = layout.reduced;
+  map.extents[map.axes] = VectorsOfRun(layout, x_type);
+  map.strides[map.axes] = LengthOfVector(x_type);
+  ++map.axes;
+  return map;
 }
 
 /// Bytes of a piece: what threads have in turn of rows that are no multiple of 16 bytes. Most of them are one of 4 (or

@@ -13,6 +13,7 @@
 #include "kernels/primitives/reduce_packed.cuh"
 #include "kernels/primitives/reduce_params.h"
 #include "kernels/primitives/reduce_pieces.cuh"
+#include "kernels/primitives/reduce_steps.h"
 
 namespace kernelwire {
 
@@ -30,6 +31,8 @@ class ResultRows {
  public:
   static constexpr int kLength = kWidestVector<T>;
   using Elements = Operand<T, kLength, kInputs>;
+  /// Whether there is code for tiles of one size only: that for rows that lie anywhere is long.
+  static constexpr bool kOneTile = kReads == RowReads::kAny;
 
   __device__ __forceinline__ ResultRows(const ReduceArguments& arguments, const ResultPlace& place) {
     const std::int64_t offset =
@@ -55,14 +58,10 @@ class ResultRows {
       LoadPlain(begin, lane, threads, count, fill, tile);
     } else if constexpr (kByPieces) {
       LoadPieces(arguments.layout.run, begin, lane, threads, count, fill, tile);
-    } else if (arguments.layout.reduced.axes == 0) {
-      LoadShifted(arguments.layout.run, begin, lane, threads, count, fill, tile);
+    } else if (arguments.aligned) {
+      LoadWholeRuns(arguments, begin, lane, threads, count, fill, tile);
     } else {
-#pragma unroll
-      for (int u = 0; u < kCount; ++u) {
-        const int index = lane + u * threads;
-        tile[u] = index < count ? LoadOfRuns(arguments, begin + index, fill) : Elements::Filled(fill);
-      }
+      LoadRuns(arguments, begin, lane, threads, count, fill, tile);
     }
   }
 
@@ -110,82 +109,43 @@ class ResultRows {
     return operand;
   }
 
-  /// One run that begins anywhere. Those of the run's last two vectors that would reach beyond it are read by element.
+  /// Runs of whole vectors, wherever they lie.
   template <int kCount>
-  __device__ __forceinline__ void LoadShifted(std::int64_t run, std::int64_t begin, int lane, int threads, int count,
-                                              T fill, Elements (&tile)[kCount]) const {
+  __device__ __forceinline__ void LoadWholeRuns(const ReduceArguments& arguments, std::int64_t begin, int lane,
+                                                int threads, int count, T fill, Elements (&tile)[kCount]) const {
+    std::int64_t offsets[kCount];
+    unsigned last;
+    FindOffsets(arguments.layout.reduced, arguments.steps, begin + lane, offsets, &last);
 #pragma unroll
     for (int u = 0; u < kCount; ++u) {
-      tile[u] = Elements::Filled(fill);
+      tile[u] = lane + u * threads < count ? LoadAligned(offsets[u]) : Elements::Filled(fill);
     }
+  }
+
+  /// Runs that begin and end anywhere. All that a tile needs is asked for before it is looked at.
+  template <int kCount>
+  __device__ __forceinline__ void LoadRuns(const ReduceArguments& arguments, std::int64_t begin, int lane, int threads,
+                                           int count, T fill, Elements (&tile)[kCount]) const {
+    const auto rest = static_cast<int>((arguments.layout.run - 1) % kLength) + 1;  // in the last vector of a run
+    std::int64_t offsets[kCount];
+    unsigned last;
+    FindOffsets(arguments.layout.reduced, arguments.steps, begin + lane, offsets, &last);
+    const auto present = [&](int u) {
+      return lane + u * threads >= count ? 0 : (last >> u & 1U) != 0 ? rest : kLength;
+    };
 #pragma unroll
     for (int i = 0; i < kInputs; ++i) {
-      const auto shift = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(rows_[i]) & 15);
-      const int second = shift != 0 ? 1 : 0;
-      const std::int64_t bytes = run * static_cast<std::int64_t>(sizeof(T)) + shift;
-      const auto whole = static_cast<int>(
-          max(min((bytes - 16 * second) / 16 - begin, static_cast<std::int64_t>(count)), std::int64_t{0}));
-      const auto* const blocks =
-          reinterpret_cast<const uint4*>(reinterpret_cast<const char*>(rows_[i]) - shift) + begin;
-      uint4 low[kCount];
-      uint4 high[kCount];
-      LoadBlocks(blocks, second, lane, threads, whole, low, high);
+      UnalignedVectors<T, kCount> vectors;
 #pragma unroll
       for (int u = 0; u < kCount; ++u) {
-        const uint4 shifted = ShiftBlocks<static_cast<int>(sizeof(T))>(low[u], high[u], shift);
-        if (lane + u * threads < whole) {
-          memcpy(tile[u].inputs[i].words, &shifted, sizeof(shifted));
-          tile[u].present = Elements::kAll;
-        }
+        vectors.Ask(u, rows_[i] + offsets[u], present(u));
       }
-      if (kCount * threads > whole) {
-        LoadTails(i, run, begin, lane, threads, whole, count, fill, tile);
-      }
-    }
-  }
-
-  /// Blocks lane, lane + threads, ... below `whole`, and those `second` after them.
-  template <int kCount>
-  static __device__ __forceinline__ void LoadBlocks(const uint4* blocks, int second, int lane, int threads, int whole,
-                                                    uint4 (&low)[kCount], uint4 (&high)[kCount]) {
-    if (IsWhole(kCount * threads, whole)) {
 #pragma unroll
       for (int u = 0; u < kCount; ++u) {
-        low[u] = __ldg(blocks + (lane + u * threads));
-        high[u] = __ldg(blocks + (lane + u * threads + second));
-      }
-    } else {
-#pragma unroll
-      for (int u = 0; u < kCount; ++u) {
-        const int index = lane + u * threads;
-        low[u] = index < whole ? __ldg(blocks + index) : uint4{};
-        high[u] = index < whole ? __ldg(blocks + index + second) : uint4{};
-      }
-    }
-  }
-
-  /// Those of vectors [whole, count) from `begin` on, at most two of the last of a run, that are among the thread's.
-  template <int kCount>
-  __device__ __forceinline__ void LoadTails(int input, std::int64_t run, std::int64_t begin, int lane, int threads,
-                                            int whole, int count, T fill, Elements (&tile)[kCount]) const {
-#pragma unroll 1
-    for (int index = whole; index < count; ++index) {
-      bool own = false;
-#pragma unroll
-      for (int u = 0; u < kCount; ++u) {
-        own = own || lane + u * threads == index;
-      }
-      if (!own) {
-        continue;
-      }
-      const std::int64_t first = (begin + index) * kLength;
-      const std::int64_t present = min(run - first, std::int64_t{kLength});
-      const Packed<T, kLength> packed = LoadTail(rows_[input] + first, present, fill);
-#pragma unroll
-      for (int u = 0; u < kCount; ++u) {
-        if (lane + u * threads == index) {
-          tile[u].inputs[input] = packed;
-          tile[u].present = Elements::kAll >> (kLength - present);
+        tile[u].inputs[i] = vectors.Get(u);
+        tile[u].present = (1U << present(u)) - 1U;
+        if (present(u) < kLength) {
+          tile[u].inputs[i].FillFrom(present(u), fill);
         }
       }
     }
@@ -269,21 +229,6 @@ class ResultRows {
                sizeof(Piece));
       }
     }
-  }
-
-  /// A vector of one of many runs.
-  __device__ __forceinline__ Elements LoadOfRuns(const ReduceArguments& arguments, std::int64_t index, T fill) const {
-    Elements operand;
-    const std::int64_t run = index / arguments.vectors_of_run;
-    const std::int64_t first = (index - run * arguments.vectors_of_run) * kLength;
-    const std::int64_t offset = arguments.layout.reduced.Offset(run) + first;
-    const std::int64_t count = arguments.layout.run - first;
-    operand.present = count >= kLength ? Elements::kAll : (1U << count) - 1U;
-#pragma unroll
-    for (int i = 0; i < kInputs; ++i) {
-      operand.inputs[i] = LoadAnywhere(rows_[i] + offset, count, fill);
-    }
-    return operand;
   }
 
   const T* rows_[kInputs];

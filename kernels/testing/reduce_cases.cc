@@ -135,6 +135,17 @@ class Builder {
       Add(name + "_axes_0_2_4_of_6", dtype, {2, 3, 4, 3, 5, 2}, Axes("0,2,4"));
       Add(name + "_axes_0_2_tall", dtype, {40, 2, 30, 33}, Axes("2,0"));
     }
+    // Rows of one part and of several, whole vectors and not.
+    Add("FP16_axes_0_2_of_one_part", DataType::kFp16, {30, 3, 301}, Axes("0,2"));
+    Add("FP32_axes_0_2_of_parts", DataType::kFp32, {70, 3, 500}, Axes("0,2"));
+    Add("FP32_odd_axes_0_2_of_parts", DataType::kFp32, {70, 3, 499}, Axes("0,2"));
+    Add("BF16_odd_axes_0_2_of_parts", DataType::kBf16, {70, 3, 1001}, Axes("0,2"));
+    Add("INT8_odd_axes_0_2_4_6_of_7", DataType::kInt8, {7, 2, 9, 2, 3, 3, 33}, Axes("0,2,4,6"));
+    // Columns, so many that threads have vectors of them.
+    Add("FP32_axes_0_2_of_many", DataType::kFp32, {3, 4, 50, 1040}, Axes("0,2"));
+    Add("FP32_odd_axes_0_2_4_of_many", DataType::kFp32, {2, 2, 5, 2, 15, 1041}, Axes("0,2,4"));
+    Add("BF16_odd_axes_0_2_of_many", DataType::kBf16, {3, 8, 50, 1041}, Axes("0,2"));
+    Add("INT8_odd_axes_0_2_of_many", DataType::kInt8, {3, 16, 50, 1041}, Axes("0,2"));
     Add("neighbouring_axes", DataType::kFp32, {3, 4, 5, 6}, Axes("1,2"));
     Add("rank_16", DataType::kFp32, {2, 1, 2, 3, 1, 2, 2, 1, 3, 2, 1, 2, 1, 2, 1, 2}, Axes("0,3,6,9,13"));
     Add("alternating_rank_12", DataType::kFp32, {2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2}, Axes("0,2,4,6,8,10"));

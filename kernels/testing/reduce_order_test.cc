@@ -29,12 +29,29 @@ struct ReduceOrder {
 
 class ReduceOrderTest : public ::testing::TestWithParam<ReduceOrder> {};
 
-/// Rows [first, first + count) of a matrix.
-HostTensor RowsOf(const HostTensor& x, std::int64_t first, std::int64_t count) {
-  const std::int64_t width = x.desc.shape[1];
-  const auto row_bytes = width * static_cast<std::int64_t>(SizeOf(x.desc.dtype));
+/// What x has at [first, first + count) of its first axis.
+HostTensor PartOf(const HostTensor& x, std::int64_t first, std::int64_t count) {
+  Shape shape = x.desc.shape;
+  const auto row_bytes = static_cast<std::int64_t>(x.bytes.size()) / shape[0];
+  shape[0] = count;
   const auto begin = x.bytes.begin() + first * row_bytes;
-  return {{x.desc.dtype, Shape{count, width}}, {begin, begin + count * row_bytes}};
+  return {{x.desc.dtype, shape}, {begin, begin + count * row_bytes}};
+}
+
+/// Whether the results of parts of the first axis, which `axes` leaves, are what they are among all of it.
+void ExpectAsAmongAll(DeviceRunner& device, const Operator& op, const HostTensor& x, const std::string& axes) {
+  const auto all = device.Run(op, ReductionOf(x, Axes(axes)));
+  ASSERT_TRUE(all.ok()) << all.status();
+  const std::int64_t rows = x.desc.shape[0];
+  const auto size = static_cast<std::int64_t>(all->front().bytes.size()) / rows;
+  for (const auto& [first, count] : {std::pair<std::int64_t, std::int64_t>{0, 1}, {rows / 2, 3}, {rows - 1, 1}}) {
+    const auto few = device.Run(op, ReductionOf(PartOf(x, first, count), Axes(axes)));
+    ASSERT_TRUE(few.ok()) << few.status();
+    const std::vector<std::byte>& bytes = few->front().bytes;
+    EXPECT_TRUE(std::equal(bytes.begin(), bytes.end(), all->front().bytes.begin() + first * size))
+        << device.name() << ", " << x.desc.shape.ToString() << " over " << axes << ", " << count << " from " << first
+        << " on";
+  }
 }
 
 /// Every way to share a row out, on either side of where it changes, in whole vectors, whole pieces and ragged.
@@ -54,16 +71,23 @@ TEST_P(ReduceOrderTest, ARowGivesTheSameBitsAmongManyAsAmongFew) {
     for (const std::int64_t width : kOrderWidths) {
       const std::int64_t rows = std::clamp<std::int64_t>(elements / width, host ? 5 : 40, 200000);
       const HostTensor x = DrawNormal(dtype, {rows, width}, kOrderSeed + static_cast<std::uint64_t>(width));
-      const auto all = device->Run(op, ReductionOf(x, Axes("1")));
-      ASSERT_TRUE(all.ok()) << all.status();
-      const auto size = static_cast<std::int64_t>(all->front().bytes.size()) / rows;
-      for (const auto& [first, count] : {std::pair<std::int64_t, std::int64_t>{0, 1}, {rows / 2, 3}, {rows - 1, 1}}) {
-        const auto few = device->Run(op, ReductionOf(RowsOf(x, first, count), Axes("1")));
-        ASSERT_TRUE(few.ok()) << few.status();
-        const std::vector<std::byte>& bytes = few->front().bytes;
-        EXPECT_TRUE(std::equal(bytes.begin(), bytes.end(), all->front().bytes.begin() + first * size))
-            << device->name() << ", rows of " << width << ", " << count << " from " << first << " on of " << rows;
-      }
+      ExpectAsAmongAll(*device, op, x, "1");
+    }
+  }
+}
+
+/// Rows and columns of several runs; those of columns so many that threads have vectors of them among many, and single
+/// ones among few.
+TEST_P(ReduceOrderTest, AResultOverSeveralAxesGivesTheSameBitsAmongManyAsAmongFew) {
+  SCOPED_TRACE("seed " + std::to_string(kOrderSeed));
+  const auto& [name, dtype] = GetParam();
+  const Operator& op = *FindOperator(name);
+  const std::string axes = std::string(name).rfind("arg", 0) == 0 ? "1" : "1,3";
+  for (DeviceRunner* const device : AllDeviceRunners()) {
+    const std::int64_t pieces = device->name() == "host" ? 5 : 64;
+    for (const Shape& shape : {Shape{pieces, 3, 5, 100}, Shape{pieces, 9, 2, 1001}, Shape{pieces, 40, 2, 512},
+                               Shape{pieces, 9, 4, 20, 66}, Shape{pieces, 9, 4, 20, 64}, Shape{pieces, 2, 3, 5, 7}}) {
+      ExpectAsAmongAll(*device, op, DrawNormal(dtype, shape, kOrderSeed), axes);
     }
   }
 }
