@@ -38,10 +38,34 @@ struct ColumnSumOf<R, std::enable_if_t<!std::is_void_v<typename R::ColumnSum>>> 
 
 /// How kLength neighbouring columns lie in memory.
 enum class ColumnReads : std::uint8_t {
-  kAligned,    // one run a piece, and aligned
+  kAligned,    // one run a piece, and aligned, as single columns always are
   kUnaligned,  // one run a piece, and they begin anywhere
   kAny,        // runs lie anywhere
 };
+
+/// Adds a tile of rows, first, first + step, ..., to the sums of their columns.
+template <typename R, int kLength>
+__device__ __forceinline__ void AddRows(
+    const R& reduction, const Operand<typename R::Element, kLength, R::kInputs> (&rows)[kVectorsInFlight],
+    std::int64_t first, int step, typename ColumnSumOf<R>::Type (&sums)[kLength]) {
+  if constexpr (ColumnSumOf<R>::kNarrow) {
+    reduction.AddColumns(rows, sums);
+  } else {
+#pragma unroll
+    for (int j = 0; j < kLength; ++j) {
+      Operand<typename R::Element, 1, R::kInputs> column[kVectorsInFlight];
+#pragma unroll
+      for (int u = 0; u < kVectorsInFlight; ++u) {
+        column[u].present = rows[u].present >> j & 1U;
+#pragma unroll
+        for (int i = 0; i < R::kInputs; ++i) {
+          column[u].inputs[i] = Packed<typename R::Element, 1>::Filled(rows[u].inputs[i].Get(j));
+        }
+      }
+      reduction.AddTile(column, ElementNumbers{first, step, 1}, sums[j]);
+    }
+  }
+}
 
 /// Columns [column, column + kLength) of a run, and a lane's rows of a part of them: lane, lane + step, ... below
 /// `rows`, counted from row `begin`.
@@ -87,8 +111,8 @@ class ColumnWalk {
         Load(reduction.Fill(), first);
         Advance();
         Load(reduction.Fill(), second);
-        AddTile(reduction, first, row, sums);
-        AddTile(reduction, second, begin_ + row_, sums);
+        AddRows(reduction, first, row, step_, sums);
+        AddRows(reduction, second, begin_ + row_, step_, sums);
         Advance();
       }
     }
@@ -96,23 +120,13 @@ class ColumnWalk {
     for (; count > 0 && left_ > 0; --count) {
       Rows rows[kVectorsInFlight];
       Load(reduction.Fill(), rows);
-      AddTile(reduction, rows, begin_ + row_, sums);
+      AddRows(reduction, rows, begin_ + row_, step_, sums);
       Advance();
     }
   }
 
  private:
   static constexpr bool kPlain = kReads != ColumnReads::kAny;
-
-  /// What comes `first`, and is step_ apart.
-  __device__ __forceinline__ void AddTile(const R& reduction, const Rows (&rows)[kVectorsInFlight], std::int64_t first,
-                                          Sum (&sums)[kLength]) const {
-    if constexpr (ColumnSumOf<R>::kNarrow) {
-      reduction.AddColumns(rows, sums);
-    } else {
-      AddEach(reduction, rows, first, step_, sums);
-    }
-  }
 
   __device__ __forceinline__ void Advance() {
     if constexpr (kPlain) {
@@ -123,24 +137,6 @@ class ColumnWalk {
     }
     row_ += step_ * kVectorsInFlight;
     left_ -= step_ * kVectorsInFlight;
-  }
-
-  /// One column after another.
-  __device__ __forceinline__ void AddEach(const R& reduction, const Rows (&rows)[kVectorsInFlight], std::int64_t first,
-                                          int step, Sum (&totals)[kLength]) const {
-#pragma unroll
-    for (int j = 0; j < kLength; ++j) {
-      Operand<T, 1, R::kInputs> column[kVectorsInFlight];
-#pragma unroll
-      for (int u = 0; u < kVectorsInFlight; ++u) {
-        column[u].present = rows[u].present >> j & 1U;
-#pragma unroll
-        for (int i = 0; i < R::kInputs; ++i) {
-          column[u].inputs[i] = Packed<T, 1>::Filled(rows[u].inputs[i].Get(j));
-        }
-      }
-      reduction.AddTile(column, ElementNumbers{first, step, 1}, totals[j]);
-    }
   }
 
   __device__ __forceinline__ void Load(T fill, Rows (&rows)[kVectorsInFlight]) const {

@@ -14,6 +14,7 @@
 #include "kernels/primitives/reduce_columns.cuh"
 #include "kernels/primitives/reduce_long_rows.cuh"
 #include "kernels/primitives/reduce_merge.cuh"
+#include "kernels/primitives/reduce_short_columns.cuh"
 #include "kernels/primitives/reduce_short_rows.cuh"
 #include "kernels/primitives/reduce_store.cuh"
 #include "kernels/primitives/reduce_tuning.h"
@@ -166,17 +167,25 @@ cudaError_t LaunchRows(const Launch& launch, const ReduceArguments& arguments, c
   return LaunchRowsByTuning<R, RowReads::kAny>(stepped, reduction, tuning, stream);
 }
 
-template <typename R, int kLength>
+template <typename R, int kLength, ColumnReads kReads>
 ReduceTuning TuneColumnsOf(const ReduceArguments& arguments) {
-  return TuneColumns(arguments.layout, arguments.parts, arguments.results, kLength);
+  return TuneColumns(arguments.layout, arguments.parts, arguments.results, kLength, kReads == ColumnReads::kAligned);
 }
 
 template <typename R, int kLength, ColumnReads kReads>
 cudaError_t LaunchColumns(ReduceArguments arguments, const R& reduction, cudaStream_t stream) {
-  const ReduceTuning tuning = TuneColumnsOf<R, kLength>(arguments);
+  const ReduceTuning tuning = TuneColumnsOf<R, kLength, kReads>(arguments);
   const ColumnGrid& grid = tuning.columns;
   if constexpr (kReads == ColumnReads::kAny) {
     arguments.steps = StepsOver(arguments.layout.reduced, grid.lanes);
+  }
+  if constexpr (kReads == ColumnReads::kAligned) {
+    if (tuning.method == ReduceTuning::Method::kShortColumns) {
+      const std::int64_t vectors = arguments.results / kLength;
+      return LaunchKernel(&ReduceShortColumnsKernel<R, kLength>,
+                          ShapeOfGrid((vectors + kColumnBlock - 1) / kColumnBlock, tuning.block_threads), stream,
+                          arguments, reduction, arguments.layout.run / kLength);
+    }
   }
   const std::int64_t blocks = (grid.items + grid.items_of_block - 1) / grid.items_of_block;
   const cudaError_t error = LaunchKernel(&ReduceColumnsKernel<R, kLength, kReads>,
@@ -185,20 +194,20 @@ cudaError_t LaunchColumns(ReduceArguments arguments, const R& reduction, cudaStr
 }
 
 /// Whether vectors would leave most multiprocessors without a column. Where a lane goes on reading, narrow reads cost
-/// more than that, unless what is done with an element costs yet more, or a vector takes several reads. How many
+/// more than that, unless what is done with an element costs yet more, or a vector may take several reads. How many
 /// columns a thread has changes no bit.
 template <typename R, int kLength, ColumnReads kReads>
 bool AreFewColumns(const ReduceArguments& arguments) {
   constexpr std::int64_t kFewThreads = 65536;
   constexpr bool kCostly = kHasReference<R> || sizeof(typename R::Element) == 1;
   constexpr std::int64_t kFewThreadsThatGoOn = kReads != ColumnReads::kAligned ? 16384 : kCostly ? 8192 : 0;
-  const std::int64_t lanes = TuneColumnsOf<R, kLength>(arguments).columns.lanes;
+  const std::int64_t lanes = TuneColumnsOf<R, kLength, kReads>(arguments).columns.lanes;
   const bool goes_on = arguments.layout.width > lanes * kVectorsInFlight;
   return arguments.results / kLength * arguments.parts.count * lanes < (goes_on ? kFewThreadsThatGoOn : kFewThreads);
 }
 
-/// Threads have vectors of columns, or single ones: where vectors would be too few, or are two elements that one
-/// instruction does not read.
+/// Threads have vectors of columns, or single ones: where vectors would be too few, a run is shorter than one, or
+/// they are two elements that one instruction does not read.
 template <typename R, ColumnReads kReads>
 cudaError_t LaunchManyColumns(const ReduceArguments& arguments, const R& reduction, cudaStream_t stream) {
   constexpr int kLength = kWidestVector<typename R::Element>;

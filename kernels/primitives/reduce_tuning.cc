@@ -108,9 +108,10 @@ ReduceTuning TuneReducedRows(const ReducedRows& rows, const ReduceParts& parts, 
 }
 
 ReduceTuning TuneColumns(const ReduceLayout& layout, const ReduceParts& parts, std::int64_t results,
-                         int columns_of_thread) {
+                         int columns_of_thread, bool plain) {
   ReduceTuning tuning;
-  tuning.method = ReduceTuning::Method::kColumns;
+  const bool at_once = plain && layout.width <= kVectorsInFlight;
+  tuning.method = at_once ? ReduceTuning::Method::kShortColumns : ReduceTuning::Method::kColumns;
   tuning.block_threads = kColumnBlock;
   tuning.columns_of_thread = columns_of_thread;
   ColumnGrid& grid = tuning.columns;
@@ -141,6 +142,8 @@ std::string ReduceTuning::ToString() const {
               : sharing == PartSharing::kGrid  ? " of the grid"
                                                : "") +
              ", " + of_block;
+    case Method::kShortColumns:
+      return std::to_string(columns_of_thread) + " columns a thread, all rows at once, " + of_block;
     case Method::kColumns:
       break;
   }

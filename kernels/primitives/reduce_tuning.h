@@ -62,10 +62,11 @@ enum class PartSharing : std::uint8_t {
 
 struct ReduceTuning {
   enum class Method : std::uint8_t {
-    kShortRows,  // some threads of a block have a row, once around
-    kRowBlocks,  // all threads of a block have one
-    kLongRows,   // blocks walk over the parts of a row
-    kColumns,    // threads walk down neighbouring columns
+    kShortRows,     // some threads of a block have a row, once around
+    kRowBlocks,     // all threads of a block have one
+    kLongRows,      // blocks walk over the parts of a row
+    kColumns,       // threads walk down neighbouring columns
+    kShortColumns,  // a thread has all rows of neighbouring columns at once
   };
 
   Method method = Method::kShortRows;
@@ -99,8 +100,9 @@ int ThreadsOfRow(const ReducedRows& rows);
 ReduceTuning TuneReducedRows(const ReducedRows& rows, const ReduceParts& parts, std::int64_t results, bool own_kernels,
                              const ReduceDevice& device);
 
+/// `plain`: columns are those of one run a piece, in whole vectors of `columns_of_thread`.
 ReduceTuning TuneColumns(const ReduceLayout& layout, const ReduceParts& parts, std::int64_t results,
-                         int columns_of_thread);
+                         int columns_of_thread, bool plain);
 
 }  // namespace kernelwire
 

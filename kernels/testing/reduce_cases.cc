@@ -101,6 +101,11 @@ class Builder {
       Add("BF16_tall_columns_" + std::to_string(columns), DataType::kBf16, {600, columns}, Axes("0"));
       Add("FP32_tall_columns_" + std::to_string(columns), DataType::kFp32, {600, columns}, Axes("0"));
     }
+    // Of few rows, and so many that threads have vectors of them.
+    Add("FP32_short_of_many", DataType::kFp32, {2, 3, 131076}, Axes("1"));
+    Add("BF16_short_of_many", DataType::kBf16, {2, 2, 262152}, Axes("1"));
+    Add("INT8_short_of_many", DataType::kInt8, {2, 2, 524304}, Axes("1"));
+    Add("FP64_short_of_many", DataType::kFp64, {2, 8, 65538}, Axes("1"));
     for (const std::int64_t pieces : {1, 2, 5}) {
       Add("FP8_E4M3_tall_" + std::to_string(pieces), DataType::kFp8E4m3, {pieces, 1100, 2}, Axes("1"));
       Add("FP16_tall_" + std::to_string(pieces), DataType::kFp16, {pieces, 1100, 3}, Axes("1"));

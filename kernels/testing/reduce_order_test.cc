@@ -76,6 +76,19 @@ TEST_P(ReduceOrderTest, ARowGivesTheSameBitsAmongManyAsAmongFew) {
   }
 }
 
+TEST_P(ReduceOrderTest, AShortColumnGivesTheSameBitsAmongManyAsAmongFew) {
+  SCOPED_TRACE("seed " + std::to_string(kOrderSeed));
+  const auto& [name, dtype] = GetParam();
+  const Operator& op = *FindOperator(name);
+  for (DeviceRunner* const device : AllDeviceRunners()) {
+    // Of the first so many that threads have vectors of them, and single ones among few.
+    const std::int64_t pieces = device->name() == "host" ? 5 : 16500;
+    for (const Shape& shape : {Shape{pieces, 3, 64}, Shape{pieces, 8, 16}, Shape{pieces, 5, 7}}) {
+      ExpectAsAmongAll(*device, op, DrawNormal(dtype, shape, kOrderSeed), "1");
+    }
+  }
+}
+
 /// Rows and columns of several runs; those of columns so many that threads have vectors of them among many, and single
 /// ones among few.
 TEST_P(ReduceOrderTest, AResultOverSeveralAxesGivesTheSameBitsAmongManyAsAmongFew) {
@@ -188,8 +201,10 @@ TEST(ReduceTuningTest, LanesOfColumnsFollowFromTheirHeight) {
       layout.run = run;
       for (const int columns_of_thread : {1, 4}) {
         const ReduceParts parts = CutIntoParts(height, 512);
-        const ReduceTuning tuning = TuneColumns(layout, parts, 7 * run, columns_of_thread);
+        const ReduceTuning tuning = TuneColumns(layout, parts, 7 * run, columns_of_thread, height % 2 == 0);
         SCOPED_TRACE(std::to_string(run) + " columns of " + std::to_string(height) + ": " + tuning.ToString());
+        const bool at_once = height == 8;  // the only even one that a thread can have in flight
+        EXPECT_EQ(tuning.method, at_once ? ReduceTuning::Method::kShortColumns : ReduceTuning::Method::kColumns);
         const ColumnGrid& grid = tuning.columns;
         EXPECT_TRUE(lanes == 0 || grid.lanes == lanes);
         lanes = grid.lanes;
