@@ -100,7 +100,7 @@ inline bool InterleavedRowsArePaired(const Launch& launch, std::int64_t inner) {
 template <typename T, bool kLog>
 cudaError_t LaunchInterleavedSoftmax(DataType y_type, bool paired, const SoftmaxArguments& arguments,
                                      cudaStream_t stream) {
-  const auto share = InterleavedShare::Of(arguments.width, static_cast<int>(sizeof(T)));
+  const auto share = InterleavedShare::Of(arguments.width);
   if (y_type != kDataTypeOf<T> || share.held == 0) {
     return WithFloatType(y_type, [&](auto tag) {
       using Out = typename decltype(tag)::Type;

@@ -13,16 +13,15 @@
 namespace kernelwire {
 
 /// Threads that share a row, a warp each: element e belongs to part e % parts. And elements that each holds; 0: rows
-/// are read twice. Both follow from width and type alone, as the order of sums does.
+/// are read twice. Both follow from the width alone, as the order of sums does.
 struct InterleavedShare {
   static constexpr int kMostParts = 16;
 
   int parts;
   int held;
 
-  static InterleavedShare Of(std::int64_t width, int element_bytes) {
-    const bool narrow = element_bytes < 8;  // what is held of wider ones takes twice the registers
-    if (width <= (narrow ? 32 : 8)) {
+  static InterleavedShare Of(std::int64_t width) {
+    if (width <= 32) {
       return {1, width <= 8 ? 8 : 32};
     }
     return {kMostParts, width <= 8 * kMostParts ? 8 : 0};
@@ -99,7 +98,10 @@ struct HeldInterleaved {
         Acc of_group{0};
 #pragma unroll
         for (int i = 0; i < kGroup; ++i) {
-          of_group += ScaledExp<T>(Widen<Acc>(held[group * kGroup + i].values[row]) - offset);
+          const int at = group * kGroup + i;
+          if (sizeof(T) < 8 || at * kParts < width) {  // an exponential in f64 takes longer than a branch
+            of_group += ScaledExp<T>(Widen<Acc>(held[at].values[row]) - offset);
+          }
         }
         sum += static_cast<double>(of_group);
       }
@@ -210,10 +212,8 @@ cudaError_t LaunchHeldInterleaved(const InterleavedShare& share, const SoftmaxAr
   if (share.parts == kMost) {
     return LaunchInterleaved<kMost>(&SoftmaxInterleavedHeldKernel<T, kLog, kMost, 8, kRows>, arguments, kRows, stream);
   }
-  if constexpr (sizeof(T) < 8) {
-    if (share.held == 32) {
-      return LaunchInterleaved<1>(&SoftmaxInterleavedHeldKernel<T, kLog, 1, 32, kRows>, arguments, kRows, stream);
-    }
+  if (share.held == 32) {
+    return LaunchInterleaved<1>(&SoftmaxInterleavedHeldKernel<T, kLog, 1, 32, kRows>, arguments, kRows, stream);
   }
   return LaunchInterleaved<1>(&SoftmaxInterleavedHeldKernel<T, kLog, 1, 8, kRows>, arguments, kRows, stream);
 }

@@ -110,7 +110,7 @@ TEST_P(SoftmaxTest, ARowsBitsDoNotDependOnItsPlace) {
 
 /// An interleaved row's bits depend neither on how many lie beside it, nor on which of them it is.
 TEST_P(SoftmaxTest, AnInterleavedRowsBitsDoNotDependOnItsNeighbours) {
-  for (const DataType dtype : {DataType::kFp32, DataType::kBf16}) {
+  for (const DataType dtype : {DataType::kFp32, DataType::kBf16, DataType::kFp64}) {
     for (const std::int64_t width : {5, 21, 100, 300}) {
       const std::vector<double> row = ToDoubles(Normal(dtype, {width}));
       std::vector<double> first(row.size());
