@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
 
 #include "kernels/device/launch.cuh"
 #include "kernels/ops/softmax/softmax_row.cuh"
@@ -89,8 +90,10 @@ struct HeldInterleaved {
     return maximum;
   }
 
-  /// Of exponentials below `offset`. `width`: of a whole row.
-  __device__ __forceinline__ double Sum(int row, Acc offset, std::int64_t width) const {
+  /// Of exponentials below `offset`, which take the elements' places if that is what becomes of them (kKeep). `width`:
+  /// of a whole row.
+  template <bool kKeep>
+  __device__ __forceinline__ double Sum(int row, Acc offset, std::int64_t width) {
     double sum = 0.0;
 #pragma unroll
     for (int group = 0; group < kHeld / kGroup; ++group) {
@@ -100,7 +103,11 @@ struct HeldInterleaved {
         for (int i = 0; i < kGroup; ++i) {
           const int at = group * kGroup + i;
           if (sizeof(T) < 8 || at * kParts < width) {  // an exponential in f64 takes longer than a branch
-            of_group += ScaledExp<T>(Widen<Acc>(held[at].values[row]) - offset);
+            const Acc exponential = ScaledExp<T>(Widen<Acc>(held[at].values[row]) - offset);
+            of_group += exponential;
+            if constexpr (kKeep) {
+              held[at].values[row] = exponential;
+            }
           }
         }
         sum += static_cast<double>(of_group);
@@ -109,9 +116,9 @@ struct HeldInterleaved {
     return sum * (1.0 / kExpScale<T>);
   }
 
-  template <typename Result>
-  __device__ __forceinline__ void Store(const Result (&results)[kRows], int part, int count, std::int64_t inner,
-                                        T* y) const {
+  /// result(row, value) of each.
+  template <typename F>
+  __device__ __forceinline__ void Store(const F& result, int part, int count, std::int64_t inner, T* y) const {
 #pragma unroll
     for (int i = 0; i < kHeld; ++i) {
       const int at = part + i * kParts;
@@ -119,7 +126,7 @@ struct HeldInterleaved {
         Unit unit;
 #pragma unroll
         for (int row = 0; row < kRows; ++row) {
-          unit.values[row] = Narrow<T>(results[row](Widen<Acc>(held[i].values[row])));
+          unit.values[row] = Narrow<T>(result(row, Widen<Acc>(held[i].values[row])));
         }
         *reinterpret_cast<Unit*>(y + at * inner) = unit;
       }
@@ -151,6 +158,13 @@ __device__ __forceinline__ void CombineInterleaved(const InterleavedThread<kPart
   }
 }
 
+/// Whether exponentials, which the sum is made of, are kept for the results: where they are as exact as if they were
+/// computed again, and that takes longer than to have them wait. (An H100 loses up to a tenth with FP32 rows of more
+/// than 8 elements, and where threads share a row.)
+template <typename T, bool kLog, int kParts, int kHeld>
+inline constexpr bool kKeepsExponentials =
+    !kLog && std::is_same_v<T, AccumulatorOf<T>> && kParts == 1 && (sizeof(T) == 8 || kHeld == 8);
+
 /// Rows that registers hold, kRows neighbours a thread. Parts agree on a row's maximum first, so that each exponential
 /// is below that of the whole row.
 template <typename T, bool kLog, int kParts, int kHeld, int kRows>
@@ -159,6 +173,7 @@ __global__ void __launch_bounds__(InterleavedThread<kParts>::kThreads)
   AwaitEarlierWork(arguments);
   using Acc = AccumulatorOf<T>;
   using Result = SoftmaxResult<kLog, T, Acc>;
+  constexpr bool kKeep = kKeepsExponentials<T, kLog, kParts, kHeld>;
   const InterleavedThread<kParts> thread;
   const std::int64_t step = std::int64_t{gridDim.x} * thread.kUnits;
   for (std::int64_t first = std::int64_t{blockIdx.x} * thread.kUnits; first < units.count; first += step) {
@@ -166,6 +181,7 @@ __global__ void __launch_bounds__(InterleavedThread<kParts>::kThreads)
     const auto place = units.PlaceOf(there ? first + thread.lane : first);
     const auto piece = SoftmaxRowAt<T, T>(arguments, place.piece);
     const int count = there ? static_cast<int>(arguments.width) : 0;
+    static_assert(kRows <= 2);
     HeldInterleaved<T, kParts, kHeld, kRows> held;
     held.Load(piece.x.data + place.number * kRows, thread.part, count, arguments.inner);
     Acc maxima[kRows];
@@ -177,17 +193,16 @@ __global__ void __launch_bounds__(InterleavedThread<kParts>::kThreads)
     CombineInterleaved(thread, maxima, [](Acc a, Acc b) { return fmax(a, b); });
 #pragma unroll
     for (int row = 0; row < kRows; ++row) {
-      sums[row] = held.Sum(row, SoftmaxOffset(maxima[row]), arguments.width);
+      sums[row] = held.template Sum<kKeep>(row, SoftmaxOffset(maxima[row]), arguments.width);
     }
     CombineInterleaved(thread, sums, [](double a, double b) { return a + b; });
-    if constexpr (kRows == 2) {
-      const Result results[2] = {Result(RunningSoftmax<Acc>{maxima[0], sums[0]}),
-                                 Result(RunningSoftmax<Acc>{maxima[1], sums[1]})};
-      held.Store(results, thread.part, count, arguments.inner, piece.y + place.number * kRows);
-    } else {
-      const Result results[1] = {Result(RunningSoftmax<Acc>{maxima[0], sums[0]})};
-      held.Store(results, thread.part, count, arguments.inner, piece.y + place.number);
-    }
+    const Result first_row(RunningSoftmax<Acc>{maxima[0], sums[0]});
+    const Result last_row(RunningSoftmax<Acc>{maxima[kRows - 1], sums[kRows - 1]});
+    const auto result = [&](int row, Acc value) {
+      const Result& own = row == 0 ? first_row : last_row;
+      return kKeep ? own.Quotient(value) : own(value);
+    };
+    held.Store(result, thread.part, count, arguments.inner, piece.y + place.number * kRows);
   }
 }
 
