@@ -5,8 +5,8 @@
 // stretches of 2 KiB, one a warp: 32 lanes with 64 bytes each. A lane combines its 64 bytes, the lanes combine theirs,
 // and the stretches are the leaves of a binary tree, neighbours first. Whether a warp has one stretch or two, whether a
 // block has four warps or sixteen, and how many blocks there are, only decides who computes which part of that tree. So
-// the choice may follow from what is fastest, and the bits stay. (Blocks that hold rows in words have an equal share
-// for each warp instead, and no choice: row_tuning.h.)
+// the choice may follow from what is fastest, and the bits stay. (Blocks that hold rows in words, or the longest of
+// softmax, have an equal share for each warp or block instead, and no choice: row_tuning.h.)
 //
 // `combine` must give the same bits for (a, b) and (b, a), and `identity` must change nothing.
 #ifndef KERNELWIRE_KERNELS_PRIMITIVES_ROW_GROUP_CUH_
@@ -87,7 +87,7 @@ class LaneGroup {
 
 /// A block, or a cluster of `cluster_blocks` blocks. Every thread of them constructs one, before it waits for memory,
 /// and all reduce the same number of times. Requires: whole warps, at most kMostThreads a block; where blocks share a
-/// row, the stretches of a block are a power of two, or, in words, as many for all rows of so many bytes.
+/// row, the stretches of a block are a power of two, or as many for all rows of so many bytes.
 class BlockGroup {
  public:
   static constexpr int kLanes = 32;

@@ -77,6 +77,13 @@ RowTuning LookAhead(std::int64_t row_bytes, int threads = kMostThreadsOfRowBlock
   return tuning;
 }
 
+/// A row that is held with 8 vectors a thread, in equal shares of a cluster as large as can be.
+void SpreadOverCluster(std::int64_t row_bytes, RowTuning* tuning) {
+  constexpr std::int64_t kOneWarpEach = kMostBlocksOfRow * 32 * 8 * 16;
+  tuning->cluster_blocks = static_cast<int>(kMostBlocksOfRow);
+  tuning->threads = static_cast<int>((row_bytes + kOneWarpEach - 1) / kOneWarpEach) * 32;
+}
+
 /// `small_blocks`: see HasSmallBlocks. What more blocks than a cluster has would hold, threads with 8 vectors do.
 RowTuning Hold(const Holdings& holdings, std::int64_t row_bytes, bool small_blocks) {
   const Holding& holding = holdings.Of(row_bytes);
@@ -278,6 +285,9 @@ RowTuning TuneRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, int 
   RowTuning tuning =
       Hold(plain ? ForPlainRows(work, row_bytes, rows, wide) : ForShiftedRows(work, row_bytes, rows, wide), row_bytes,
            small_blocks);
+  if (work == RowWork::kSoftmax && row_bytes > kLongestRowOfPowers) {
+    SpreadOverCluster(row_bytes, &tuning);
+  }
   tuning.reads_much = plain && ReadMuch(row_bytes, rows);
   return tuning;
 }

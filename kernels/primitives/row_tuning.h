@@ -1,5 +1,5 @@
-// Which threads work on a row: a value that can be printed, chosen from what was measured on an H200, of words of
-// blocks on an H100, too (tests/bench/kernels).
+// Which threads work on a row: a value that can be printed, chosen from what was measured on an H200 and an H100
+// (tests/bench/kernels).
 //
 // The order of a reduction follows from the row's bytes alone (row_group.cuh), whoever computes it. So this choice may
 // follow from the operator and from the number of rows too, and a row still gives the same bits alone, in company, on

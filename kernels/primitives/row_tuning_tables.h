@@ -1,6 +1,6 @@
-// How rows that are longer than a stretch are held (row_tuning.cc): what was fastest on an H200 of 64 to 512 threads
-// with 4 or 8 vectors, those with 8 looking ahead or not, over 60 lengths of rows in tensors of 2 KiB to 1 GiB
-// (tests/bench/kernels). Host code only.
+// How rows that are longer than a stretch are held (row_tuning.cc): what was fastest of 64 to 512 threads with 4 or 8
+// vectors, those with 8 looking ahead or not, over up to 60 lengths of rows in tensors of 2 KiB to 1 GiB
+// (tests/bench/kernels): few rows, and those of two inputs, on an H200, all others on an H100. Host code only.
 #ifndef KERNELWIRE_KERNELS_PRIMITIVES_ROW_TUNING_TABLES_H_
 #define KERNELWIRE_KERNELS_PRIMITIVES_ROW_TUNING_TABLES_H_
 
@@ -9,6 +9,10 @@
 namespace kernelwire {
 
 inline constexpr std::int64_t kKiB = 1024;
+
+/// Of softmax, longer rows have all blocks of the largest cluster, with equal shares: its arithmetic takes as long as
+/// memory, and clusters of other numbers than powers of two leave multiprocessors without a row.
+inline constexpr std::int64_t kLongestRowOfPowers = 512 * kKiB;
 
 /// How a row longer than a stretch is held, up to a length.
 struct Holding {
@@ -57,15 +61,14 @@ inline constexpr Holdings kOfSomeRows[][2] = {
     // kOneSum
     {{{{16, 512, 4, kAtOnce},
        {128, 128, 4, kAtOnce},
-       {256, 128, 8, kAtOnce},
+       {256, 256, 4, kAtOnce},
        {384, 512, 8, kAhead},
        {512, 256, 8, kAhead},
        {1024, 512, 8, kAhead}}},
      {{{32, 512, 4, kAtOnce},
        {128, 128, 4, kAtOnce},
-       {256, 128, 8, kAhead},
-       {384, 512, 8, kAhead},
-       {512, 256, 8, kAhead},
+       {256, 256, 4, kAtOnce},
+       {512, 256, 8, kAtOnce},
        {1024, 512, 8, kAhead}}}},
     // kTwoInputs
     {{{{16, 512, 4, kAtOnce},
@@ -73,46 +76,46 @@ inline constexpr Holdings kOfSomeRows[][2] = {
        {32, 512, 4, kAtOnce},
        {96, 128, 4, kAtOnce},
        {256, 256, 4, kAtOnce},
-       {512, 512, 4, kAtOnce},
+       {512, 256, 8, kAtOnce},
        {1024, 512, 8, kAhead}}},
      {{{16, 512, 4, kAtOnce},
        {128, 128, 4, kAtOnce},
        {256, 256, 4, kAtOnce},
-       {384, 512, 8, kAhead},
-       {512, 256, 8, kAhead},
+       {512, 256, 8, kAtOnce},
        {1024, 512, 8, kAhead}}}},
     // kSoftmax
-    {{{{3, 256, 8, kAtOnce},
-       {16, 512, 4, kAtOnce},
-       {32, 256, 8, kAtOnce},
-       {64, 128, 8, kAtOnce},
-       {96, 128, 8, kAhead},
-       {128, 256, 8, kAhead},
-       {256, 128, 8, kAhead},
-       {512, 256, 8, kAhead},
+    {{{{32, 512, 4, kAtOnce},
+       {128, 128, 4, kAtOnce},
+       {256, 128, 8, kAtOnce},
+       {512, 256, 8, kAtOnce},
        {1024, 512, 8, kAhead}}},
-     {{{32, 256, 8, kAtOnce}, {192, 128, 8, kAtOnce}, {512, 256, 8, kAhead}, {1024, 512, 8, kAhead}}}},
+     {{{32, 512, 4, kAtOnce},
+       {64, 128, 4, kAtOnce},
+       {256, 128, 8, kAtOnce},
+       {512, 256, 8, kAtOnce},
+       {1024, 512, 8, kAhead}}}},
     // kMoments
-    {{{{4, 256, 8, kAtOnce},
+    {{{{4, 512, 4, kAtOnce},
        {64, 512, 8, kAhead},
-       {96, 128, 8, kAhead},
+       {96, 128, 8, kAtOnce},
        {128, 512, 8, kAhead},
+       {192, 128, 8, kAtOnce},
        {256, 128, 8, kAhead},
        {384, 512, 8, kAhead},
        {512, 256, 8, kAhead},
        {1024, 512, 8, kAhead}}},
      {{{20, 512, 4, kAtOnce},
        {64, 512, 8, kAhead},
-       {96, 128, 8, kAhead},
+       {96, 128, 8, kAtOnce},
        {128, 512, 8, kAhead},
-       {256, 128, 8, kAhead},
+       {256, 128, 8, kAtOnce},
        {384, 512, 8, kAhead},
        {512, 256, 8, kAhead},
        {1024, 512, 8, kAhead}}}},
 };
 
-/// Rows of large tensors. Small blocks, many of them on a multiprocessor, hide what all threads of one wait for; beyond
-/// some length parameters, which every row reads again, want blocks that stay. Of two inputs registers hold no more
+/// Rows of large tensors. Small blocks, several of which a multiprocessor has at a time, hide what all threads of one
+/// wait for. The longest, of means those beyond 256 KiB, want blocks that stay. Of two inputs registers hold no more
 /// rows, so none looks ahead; blocks that would only stay.
 inline constexpr Holdings kOfManyRows[][2] = {
     // kOneSum
@@ -120,9 +123,9 @@ inline constexpr Holdings kOfManyRows[][2] = {
        {16, 512, 4, kAtOnce},
        {28, 256, 8, kAtOnce},
        {128, 128, 8, kAtOnce},
-       {256, 128, 8, kAhead},
+       {512, 256, 8, kAtOnce},
        {1024, 512, 8, kAhead}}},
-     {{{32, 512, 4, kAtOnce}, {192, 128, 8, kAtOnce}, {1024, 512, 8, kAhead}}}},
+     {{{32, 512, 4, kAtOnce}, {256, 128, 8, kAtOnce}, {512, 256, 8, kAtOnce}, {1024, 512, 8, kAhead}}}},
     // kTwoInputs
     {{{{32, 512, 4, kAtOnce}, {256, 256, 4, kAtOnce}, {512, 512, 4, kAtOnce}, {1024, 512, 8, kAhead}}},
      {{{16, 512, 4, kAtOnce}, {256, 256, 4, kAtOnce}, {512, 512, 4, kAtOnce}, {1024, 512, 8, kAhead}}}},
@@ -130,24 +133,30 @@ inline constexpr Holdings kOfManyRows[][2] = {
     {{{{3, 256, 8, kAtOnce},
        {20, 512, 4, kAtOnce},
        {28, 256, 8, kAtOnce},
-       {128, 128, 8, kAtOnce},
+       {256, 128, 8, kAtOnce},
+       {512, 256, 8, kAtOnce},
        {1024, 512, 8, kAhead}}},
      {{{32, 256, 8, kAtOnce},
        {36, 512, 8, kAhead},
        {128, 128, 8, kAtOnce},
-       {256, 256, 8, kAtOnce},
+       {512, 256, 8, kAtOnce},
        {1024, 512, 8, kAhead}}}},
     // kMoments
     {{{{3, 256, 8, kAtOnce},
        {6, 512, 4, kAtOnce},
        {32, 256, 8, kAtOnce},
-       {64, 512, 8, kAhead},
-       {96, 128, 8, kAhead},
+       {48, 128, 8, kAtOnce},
+       {64, 256, 8, kAtOnce},
+       {112, 128, 8, kAtOnce},
+       {192, 256, 8, kAtOnce},
+       {256, 128, 8, kAtOnce},
        {1024, 512, 8, kAhead}}},
      {{{8, 512, 4, kAtOnce},
        {32, 256, 8, kAtOnce},
-       {64, 512, 8, kAhead},
-       {96, 128, 8, kAtOnce},
+       {48, 128, 8, kAtOnce},
+       {64, 256, 8, kAtOnce},
+       {128, 128, 8, kAtOnce},
+       {256, 256, 8, kAtOnce},
        {1024, 512, 8, kAhead}}}},
 };
 
@@ -161,12 +170,8 @@ inline constexpr Holdings kOfFewShiftedRows = {{{16, 256, 4, kAtOnce},
                                                 {1024, 512, 8, kAhead}}};
 
 /// rms_norm's of any element.
-inline constexpr Holdings kOfShiftedRowsWithOneSum = {{{30, 256, 8, kAtOnce},
-                                                       {64, 512, 8, kAhead},
-                                                       {104, 128, 8, kAtOnce},
-                                                       {128, 512, 8, kAhead},
-                                                       {216, 256, 8, kAhead},
-                                                       {1024, 512, 8, kAhead}}};
+inline constexpr Holdings kOfShiftedRowsWithOneSum = {
+    {{32, 256, 8, kAtOnce}, {128, 128, 8, kAtOnce}, {208, 256, 8, kAtOnce}, {1024, 512, 8, kAhead}}};
 
 inline constexpr Holdings kOfShiftedRows[][2] = {
     // kOneSum
@@ -186,36 +191,33 @@ inline constexpr Holdings kOfShiftedRows[][2] = {
     // kSoftmax
     {{{{4, 512, 8, kAhead},
        {9, 256, 4, kAtOnce},
+       {12, 512, 8, kAhead},
+       {24, 128, 4, kAtOnce},
        {64, 512, 8, kAhead},
-       {240, 128, 8, kAhead},
-       {288, 256, 8, kAhead},
+       {128, 128, 8, kAhead},
+       {240, 256, 8, kAhead},
        {1024, 512, 8, kAhead}}},
-     {{{6, 256, 4, kAtOnce},
-       {30, 256, 8, kAtOnce},
-       {64, 512, 8, kAhead},
-       {104, 128, 8, kAtOnce},
-       {240, 128, 8, kAhead},
-       {416, 256, 8, kAtOnce},
-       {1024, 512, 8, kAhead}}}},
+     {{{30, 256, 8, kAtOnce}, {128, 128, 8, kAtOnce}, {256, 256, 8, kAtOnce}, {1024, 512, 8, kAhead}}}},
     // kMoments
     {{{{4, 512, 8, kAhead},
        {6, 256, 4, kAtOnce},
-       {64, 512, 8, kAhead},
+       {52, 512, 8, kAhead},
+       {64, 256, 8, kAhead},
        {140, 128, 8, kAhead},
-       {448, 256, 8, kAhead},
+       {512, 256, 8, kAhead},
        {1024, 512, 8, kAhead}}},
      {{{6, 256, 4, kAtOnce},
        {13, 256, 8, kAtOnce},
        {52, 512, 8, kAhead},
-       {60, 256, 8, kAhead},
-       {104, 128, 8, kAtOnce},
-       {448, 256, 8, kAhead},
+       {64, 256, 8, kAhead},
+       {104, 128, 8, kAhead},
+       {512, 256, 8, kAhead},
        {1024, 512, 8, kAhead}}}},
 };
 
 /// A few rounds of rows that a block does not hold; those of two inputs last.
 inline constexpr Holdings kOfSomeLongShiftedRows[2] = {
-    {{{256, 128, 8, kAtOnce}, {288, 256, 8, kAtOnce}, {448, 256, 8, kAhead}, {1024, 512, 8, kAhead}}},
+    {{{104, 128, 8, kAtOnce}, {224, 512, 8, kAhead}, {256, 128, 8, kAhead}, {1024, 512, 8, kAhead}}},
     {{{120, 128, 4, kAtOnce}, {256, 256, 4, kAtOnce}, {1024, 512, 8, kAhead}}},
 };
 
