@@ -7,27 +7,12 @@
 #include <type_traits>
 
 #include "kernels/device/launch.cuh"
+#include "kernels/ops/softmax/softmax_interleaved_share.h"
 #include "kernels/ops/softmax/softmax_row.cuh"
 #include "kernels/primitives/running_softmax.cuh"
 #include "kernels/primitives/vector_io.cuh"
 
 namespace kernelwire {
-
-/// Threads that share a row, a warp each: element e belongs to part e % parts. And elements that each holds; 0: rows
-/// are read twice. Both follow from the width alone, as the order of sums does.
-struct InterleavedShare {
-  static constexpr int kMostParts = 16;
-
-  int parts;
-  int held;
-
-  static InterleavedShare Of(std::int64_t width) {
-    if (width <= 32) {
-      return {1, width <= 8 ? 8 : 32};
-    }
-    return {kMostParts, width <= 8 * kMostParts ? 8 : 0};
-  }
-};
 
 /// All rows of a launch, a few neighbours of a piece to a unit.
 struct InterleavedUnits {
@@ -227,10 +212,17 @@ cudaError_t LaunchHeldInterleaved(const InterleavedShare& share, const SoftmaxAr
   if (share.parts == kMost) {
     return LaunchInterleaved<kMost>(&SoftmaxInterleavedHeldKernel<T, kLog, kMost, 8, kRows>, arguments, kRows, stream);
   }
-  if (share.held == 32) {
-    return LaunchInterleaved<1>(&SoftmaxInterleavedHeldKernel<T, kLog, 1, 32, kRows>, arguments, kRows, stream);
+  const auto launch = [&](auto kernel) { return LaunchInterleaved<1>(kernel, arguments, kRows, stream); };
+  switch (share.held) {
+    case 8:
+      return launch(&SoftmaxInterleavedHeldKernel<T, kLog, 1, 8, kRows>);
+    case 16:
+      return launch(&SoftmaxInterleavedHeldKernel<T, kLog, 1, 16, kRows>);
+    case 24:
+      return launch(&SoftmaxInterleavedHeldKernel<T, kLog, 1, 24, kRows>);
+    default:
+      return launch(&SoftmaxInterleavedHeldKernel<T, kLog, 1, 32, kRows>);
   }
-  return LaunchInterleaved<1>(&SoftmaxInterleavedHeldKernel<T, kLog, 1, 8, kRows>, arguments, kRows, stream);
 }
 
 }  // namespace kernelwire

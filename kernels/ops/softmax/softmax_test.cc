@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "kernels/ops/softmax/softmax_interleaved_share.h"
 #include "kernels/registry.h"
 #include "kernels/testing/case.h"
 #include "kernels/testing/device_runner.h"
@@ -89,6 +91,25 @@ class SoftmaxTest : public ::testing::TestWithParam<DeviceRunner*> {
 
 INSTANTIATE_TEST_SUITE_P(, SoftmaxTest, ::testing::ValuesIn(AllDeviceRunners()),
                          [](const auto& suite) { return suite.param->name(); });
+
+/// Every element has a place, and there are kernels for so many.
+TEST(InterleavedShareTest, HoldsHardlyMoreThanThereIs) {
+  for (std::int64_t width = 1; width <= 400; ++width) {
+    const InterleavedShare share = InterleavedShare::Of(width);
+    SCOPED_TRACE(std::to_string(width) + " elements: " + share.ToString());
+    const std::int64_t places = std::int64_t{share.parts} * share.held;
+    if (share.held == 0) {
+      EXPECT_GT(width, 128);
+    } else {
+      EXPECT_GE(places, width);
+      EXPECT_EQ(share.held % InterleavedShare::kStep, 0);
+      EXPECT_TRUE(share.parts == 1 ? places - width < 8 && share.held <= 32 : share.parts == 16 && share.held == 8);
+    }
+  }
+  EXPECT_EQ(InterleavedShare::Of(9).ToString(), "a thread a row, 16 elements each");
+  EXPECT_EQ(InterleavedShare::Of(33).ToString(), "16 threads a row, 8 elements each");
+  EXPECT_EQ(InterleavedShare::Of(129).ToString(), "16 threads a row, read twice");
+}
 
 TEST_P(SoftmaxTest, ARowsBitsDoNotDependOnItsPlace) {
   for (const char* const algorithm : {"safe", "online"}) {
