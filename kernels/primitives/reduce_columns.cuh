@@ -64,6 +64,42 @@ __device__ __forceinline__ std::int64_t FirstColumn(std::int64_t column, std::in
   return kReads == ColumnReads::kAligned ? column : min(column, run - kLength);
 }
 
+/// The total of `lanes` lanes of a column, of which at(lane) says what they have. Each half by itself, side by side:
+/// one addition in f64 waits for the other.
+template <typename R, typename At>
+__device__ __forceinline__ typename R::Total TotalOfLanes(const R& reduction, int lanes, const At& at) {
+  using Total = typename R::Total;
+  if (lanes == 1) {
+    return static_cast<Total>(at(0));
+  }
+  const int half = lanes / 2;
+  if constexpr (kHasReference<R>) {
+    auto reference = R::Larger(R::ReferenceOf(at(0)), R::ReferenceOf(at(half)));
+#pragma unroll 4
+    for (int lane = 1; lane < half; ++lane) {
+      const auto both = R::Larger(R::ReferenceOf(at(lane)), R::ReferenceOf(at(lane + half)));
+      reference = R::Larger(reference, both);
+    }
+    auto share = reduction.ShareOf(at(0), reference);
+    auto other = reduction.ShareOf(at(half), reference);
+#pragma unroll 4
+    for (int lane = 1; lane < half; ++lane) {
+      share = reduction.AddShares(share, reduction.ShareOf(at(lane), reference));
+      other = reduction.AddShares(other, reduction.ShareOf(at(lane + half), reference));
+    }
+    return R::TotalOf(reduction.AddShares(share, other), reference);
+  } else {
+    auto total = static_cast<Total>(at(0));
+    auto other = static_cast<Total>(at(half));
+#pragma unroll 4
+    for (int lane = 1; lane < half; ++lane) {
+      total = reduction.Combine(total, static_cast<Total>(at(lane)));
+      other = reduction.Combine(other, static_cast<Total>(at(lane + half)));
+    }
+    return reduction.Combine(total, other);
+  }
+}
+
 /// What the lanes of an item hold of each of its columns, merged by as many threads as there are, next to each other.
 /// kAtOnce columns of each thread at a time: as many as fit into 16 KiB of shared memory.
 template <typename R, int kLength, ColumnReads kReads>
@@ -97,7 +133,9 @@ class LaneMerger {
           continue;
         }
         const Sum* const lanes = &shared[i % kAtOnce * kPitch + item.group * grid.threads.divisor + i / kAtOnce];
-        const Total total = OfLanes(reduction, grid, lanes);
+        const int step = grid.across.divisor;
+        const Total total =
+            TotalOfLanes(reduction, grid.lanes, [&](int lane) -> const Sum& { return lanes[lane * step]; });
         so_far = first ? total : reduction.Combine(so_far, total);
         if (last) {
           ResultPlace place = item.Place(arguments);
@@ -114,40 +152,6 @@ class LaneMerger {
   static_assert(!ColumnSumOf<R>::kNarrow || (kAtOnce == kLength && kLength <= kMostColumnLanes));
   // Threads that read the same thread's columns shall find them in different banks, and beside those the next thread's.
   static constexpr int kPitch = kColumnBlock + (kAtOnce == 1 ? 0 : 128 / static_cast<int>(sizeof(Sum)) / kAtOnce);
-
-  /// Each half by itself, side by side: one addition in f64 waits for the other.
-  static __device__ __forceinline__ Total OfLanes(const R& reduction, const ColumnGrid& grid, const Sum* lanes) {
-    if (grid.lanes == 1) {
-      return static_cast<Total>(*lanes);
-    }
-    const int step = grid.across.divisor;
-    const int half = grid.lanes / 2 * step;
-    if constexpr (kHasReference<R>) {
-      auto reference = R::Larger(R::ReferenceOf(lanes[0]), R::ReferenceOf(lanes[half]));
-#pragma unroll 4
-      for (int lane = step; lane < half; lane += step) {
-        const auto both = R::Larger(R::ReferenceOf(lanes[lane]), R::ReferenceOf(lanes[lane + half]));
-        reference = R::Larger(reference, both);
-      }
-      auto share = reduction.ShareOf(lanes[0], reference);
-      auto other = reduction.ShareOf(lanes[half], reference);
-#pragma unroll 4
-      for (int lane = step; lane < half; lane += step) {
-        share = reduction.AddShares(share, reduction.ShareOf(lanes[lane], reference));
-        other = reduction.AddShares(other, reduction.ShareOf(lanes[lane + half], reference));
-      }
-      return R::TotalOf(reduction.AddShares(share, other), reference);
-    } else {
-      auto total = static_cast<Total>(lanes[0]);
-      auto other = static_cast<Total>(lanes[half]);
-#pragma unroll 4
-      for (int lane = step; lane < half; lane += step) {
-        total = reduction.Combine(total, static_cast<Total>(lanes[lane]));
-        other = reduction.Combine(other, static_cast<Total>(lanes[lane + half]));
-      }
-      return reduction.Combine(total, other);
-    }
-  }
 };
 
 /// All threads of a block, each with its own item.
@@ -181,14 +185,15 @@ __device__ __forceinline__ void ReduceColumnItem(const R& reduction, const Reduc
 
 /// Blocks that a multiprocessor shall have the registers for: what is in flight, where that lies, the sums, and 32
 /// others; more with single totals that are costly to combine. Left alone, the compiler takes so many more that a block
-/// less fits.
-template <typename R, int kLength, ColumnReads kReads>
+/// less fits. `kTiles`: that a thread has in flight.
+template <typename R, int kLength, ColumnReads kReads, int kTiles = 1>
 constexpr int BlocksOfColumns() {
   using Sum = typename ColumnSumOf<R>::Type;
   constexpr int kMore = kReads != ColumnReads::kAligned && kLength > 1 && sizeof(typename R::Element) < 4 ? 1 : 0;
   constexpr int kWords = (Packed<typename R::Element, kLength>::kWords + kMore) * R::kInputs;
   constexpr int kOffsets = kReads == ColumnReads::kAny ? 2 * kVectorsInFlight : 0;
-  constexpr int kRegisters = 32 + kOffsets + kWords * kVectorsInFlight + kLength * static_cast<int>(sizeof(Sum)) / 4;
+  constexpr int kSums = kLength * static_cast<int>(sizeof(Sum)) / 4;
+  constexpr int kRegisters = 32 + kOffsets + kTiles * kWords * kVectorsInFlight + kSums;
   constexpr bool kFew = kRegisters <= 64 && (kLength > 1 || (sizeof(Sum) <= 8 && kReads != ColumnReads::kAny));
   return kFew ? 4 : kRegisters <= 80 ? 3 : kRegisters <= 128 ? 2 : 1;
 }

@@ -167,9 +167,24 @@ cudaError_t LaunchRows(const Launch& launch, const ReduceArguments& arguments, c
   return LaunchRowsByTuning<R, RowReads::kAny>(stepped, reduction, tuning, stream);
 }
 
+/// Whether there are kernels for short columns that lie so: of vectors that begin anywhere only where their elements
+/// are no whole words.
+template <typename R, ColumnReads kReads>
+inline constexpr bool kHasShortColumns = kReads == ColumnReads::kAligned ||
+                                         (kReads == ColumnReads::kUnaligned && sizeof(typename R::Element) < 4);
+
 template <typename R, int kLength, ColumnReads kReads>
 ReduceTuning TuneColumnsOf(const ReduceArguments& arguments) {
-  return TuneColumns(arguments.layout, arguments.parts, arguments.results, kLength, kReads == ColumnReads::kAligned);
+  return TuneColumns(arguments.layout, arguments.parts, arguments.results, kLength, kHasShortColumns<R, kReads>);
+}
+
+template <typename R, int kLength, ColumnReads kReads, int kLanes>
+cudaError_t LaunchShortColumns(const ReduceArguments& arguments, const R& reduction, cudaStream_t stream) {
+  const std::int64_t of_run = (arguments.layout.run + kLength - 1) / kLength;
+  const std::int64_t vectors = arguments.results / arguments.layout.run * of_run;
+  return LaunchKernel(&ReduceShortColumnsKernel<R, kLength, kReads, kLanes>,
+                      ShapeOfGrid((vectors + kColumnBlock - 1) / kColumnBlock, kColumnBlock), stream, arguments,
+                      reduction, of_run, vectors);
 }
 
 template <typename R, int kLength, ColumnReads kReads>
@@ -179,12 +194,10 @@ cudaError_t LaunchColumns(ReduceArguments arguments, const R& reduction, cudaStr
   if constexpr (kReads == ColumnReads::kAny) {
     arguments.steps = StepsOver(arguments.layout.reduced, grid.lanes);
   }
-  if constexpr (kReads == ColumnReads::kAligned) {
+  if constexpr (kHasShortColumns<R, kReads>) {
     if (tuning.method == ReduceTuning::Method::kShortColumns) {
-      const std::int64_t vectors = arguments.results / kLength;
-      return LaunchKernel(&ReduceShortColumnsKernel<R, kLength>,
-                          ShapeOfGrid((vectors + kColumnBlock - 1) / kColumnBlock, tuning.block_threads), stream,
-                          arguments, reduction, arguments.layout.run / kLength);
+      return grid.lanes == 1 ? LaunchShortColumns<R, kLength, kReads, 1>(arguments, reduction, stream)
+                             : LaunchShortColumns<R, kLength, kReads, 2>(arguments, reduction, stream);
     }
   }
   const std::int64_t blocks = (grid.items + grid.items_of_block - 1) / grid.items_of_block;
@@ -207,13 +220,16 @@ bool AreFewColumns(const ReduceArguments& arguments) {
 }
 
 /// Threads have vectors of columns, or single ones: where vectors would be too few, a run is shorter than one, or
-/// they are two elements that one instruction does not read.
+/// they are two elements that one instruction does not read. Short columns that begin anywhere are read as fast one by
+/// one, if elements are whole words: side by side, and results need no way through shared memory.
 template <typename R, ColumnReads kReads>
 cudaError_t LaunchManyColumns(const ReduceArguments& arguments, const R& reduction, cudaStream_t stream) {
   constexpr int kLength = kWidestVector<typename R::Element>;
   constexpr ColumnReads kSingle = kReads == ColumnReads::kAny ? ColumnReads::kAny : ColumnReads::kAligned;
   if constexpr (kLength > 2 || kReads != ColumnReads::kUnaligned) {
-    const bool worth = kLength > 2 || arguments.aligned;
+    const bool single_are_short = !kHasShortColumns<R, kReads> && kSingle == ColumnReads::kAligned &&
+                                  arguments.layout.width <= kMostRowsOfShortColumn;
+    const bool worth = (kLength > 2 || arguments.aligned) && !single_are_short;
     if (worth && arguments.layout.run >= kLength && !AreFewColumns<R, kLength, kReads>(arguments)) {
       return LaunchColumns<R, kLength, kReads>(arguments, reduction, stream);
     }

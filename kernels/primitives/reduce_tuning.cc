@@ -110,7 +110,7 @@ ReduceTuning TuneReducedRows(const ReducedRows& rows, const ReduceParts& parts, 
 ReduceTuning TuneColumns(const ReduceLayout& layout, const ReduceParts& parts, std::int64_t results,
                          int columns_of_thread, bool plain) {
   ReduceTuning tuning;
-  const bool at_once = plain && layout.width <= kVectorsInFlight;
+  const bool at_once = plain && layout.width <= kMostRowsOfShortColumn;
   tuning.method = at_once ? ReduceTuning::Method::kShortColumns : ReduceTuning::Method::kColumns;
   tuning.block_threads = kColumnBlock;
   tuning.columns_of_thread = columns_of_thread;

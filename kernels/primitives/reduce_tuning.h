@@ -25,6 +25,8 @@ inline constexpr int kColumnBlock = 256;
 /// side by side (8-bit sums of 2^28 take up to a seventh longer on an H100 where they are 128 bytes of twice as many
 /// rows).
 inline constexpr int kMostColumnLanes = 16;
+/// That a thread has at once.
+inline constexpr int kMostRowsOfShortColumn = 2 * kVectorsInFlight;
 
 /// What a device has that decides how results are shared.
 struct ReduceDevice {
@@ -45,7 +47,7 @@ struct SmallDivisor {
 /// How a block's threads lie over rows and columns. An item of work is a part of a tile of columns of one run;
 /// narrow runs leave room for several items in a block.
 struct ColumnGrid {
-  int lanes = 1;         // threads that share the rows of a part; follows from the width
+  int lanes = 1;         // threads that share the rows of a part, or could; follows from the width
   SmallDivisor across;   // threads side by side
   SmallDivisor threads;  // of an item
   int items_of_block = 1;
@@ -100,7 +102,7 @@ int ThreadsOfRow(const ReducedRows& rows);
 ReduceTuning TuneReducedRows(const ReducedRows& rows, const ReduceParts& parts, std::int64_t results, bool own_kernels,
                              const ReduceDevice& device);
 
-/// `plain`: columns are those of one run a piece, in whole vectors of `columns_of_thread`.
+/// `plain`: columns are those of one run a piece, and threads could have short ones at once.
 ReduceTuning TuneColumns(const ReduceLayout& layout, const ReduceParts& parts, std::int64_t results,
                          int columns_of_thread, bool plain);
 

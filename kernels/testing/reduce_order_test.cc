@@ -83,7 +83,8 @@ TEST_P(ReduceOrderTest, AShortColumnGivesTheSameBitsAmongManyAsAmongFew) {
   for (DeviceRunner* const device : AllDeviceRunners()) {
     // Of the first so many that threads have vectors of them, and single ones among few.
     const std::int64_t pieces = device->name() == "host" ? 5 : 16500;
-    for (const Shape& shape : {Shape{pieces, 3, 64}, Shape{pieces, 8, 16}, Shape{pieces, 5, 7}}) {
+    for (const Shape& shape : {Shape{pieces, 3, 64}, Shape{pieces, 8, 16}, Shape{pieces, 5, 7}, Shape{pieces, 4, 67},
+                               Shape{pieces, 9, 64}, Shape{pieces, 12, 33}, Shape{pieces, 16, 16}}) {
       ExpectAsAmongAll(*device, op, DrawNormal(dtype, shape, kOrderSeed), "1");
     }
   }
@@ -192,7 +193,7 @@ TEST(ReduceTuningTest, LongRowsAreSharedByBlocksThatCanMeet) {
 }
 
 TEST(ReduceTuningTest, LanesOfColumnsFollowFromTheirHeight) {
-  for (const std::int64_t height : {1, 8, 9, 64, 200, 5000}) {
+  for (const std::int64_t height : {1, 8, 9, 16, 18, 64, 200, 5000}) {
     ReduceLayout layout;
     layout.columns = true;
     layout.width = height;
@@ -203,7 +204,7 @@ TEST(ReduceTuningTest, LanesOfColumnsFollowFromTheirHeight) {
         const ReduceParts parts = CutIntoParts(height, 512);
         const ReduceTuning tuning = TuneColumns(layout, parts, 7 * run, columns_of_thread, height % 2 == 0);
         SCOPED_TRACE(std::to_string(run) + " columns of " + std::to_string(height) + ": " + tuning.ToString());
-        const bool at_once = height == 8;  // the only even one that a thread can have in flight
+        const bool at_once = height == 8 || height == 16;  // the only even ones that a thread can have in flight
         EXPECT_EQ(tuning.method, at_once ? ReduceTuning::Method::kShortColumns : ReduceTuning::Method::kColumns);
         const ColumnGrid& grid = tuning.columns;
         EXPECT_TRUE(lanes == 0 || grid.lanes == lanes);
