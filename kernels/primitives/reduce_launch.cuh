@@ -207,8 +207,9 @@ cudaError_t LaunchColumns(ReduceArguments arguments, const R& reduction, cudaStr
 }
 
 /// Whether vectors would leave most multiprocessors without a column. Where a lane goes on reading, narrow reads cost
-/// more than that, unless what is done with an element costs yet more, or a vector may take several reads. How many
-/// columns a thread has changes no bit.
+/// more than that, unless what is done with an element costs yet more, or a vector may take several reads. Where a
+/// thread has the rows of two lanes at once, half as many threads are enough. How many columns a thread has changes no
+/// bit.
 template <typename R, int kLength, ColumnReads kReads>
 bool AreFewColumns(const ReduceArguments& arguments) {
   constexpr std::int64_t kFewThreads = 65536;

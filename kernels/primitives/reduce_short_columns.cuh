@@ -52,7 +52,7 @@ class WarpOfResults {
     reduction.Store(arguments, place, static_cast<Total>(value));
   }
 
-  /// Those of one request.
+  /// Requires: all threads of the warp are live, and their results are one request's.
   static __device__ __forceinline__ void StoreTogether(const R& reduction, const ReduceArguments& arguments,
                                                        const ResultPlace& place, const Value (&values)[kLength]) {
     __shared__ Value shared[kColumnBlock / 32][kAtOnce * kPitch];
@@ -70,7 +70,7 @@ class WarpOfResults {
       for (int k = 0; k < kAtOnce; ++k) {
         const int i = lane + k * 32;
         const int thread = i / kAtOnce;
-        const std::int64_t index = __shfl_sync(kAll, place.index, thread);  // no address of its own for each result
+        const std::int64_t index = __shfl_sync(kAll, place.index, thread);  // rather than a register for each address
         StoreAt(reduction, arguments, place, index + from + i % kAtOnce, own[i % kAtOnce * kPitch + thread]);
       }
     }
@@ -88,8 +88,9 @@ struct ShortColumns {
 
   Rows tiles[kLanes][kVectorsInFlight];
 
-  /// `at`: each input's columns in row 0. `height`: of the columns. `stride`: from row to row. A branch would have
-  /// reads of several words waited for, so that in place of rows that are not there the last one is read again.
+  /// `at`: each input's columns in row 0; goes to the last row. `height`: of the columns, at least 1. `stride`: from
+  /// row to row. Where columns begin anywhere, a branch would have reads of several words waited for, so that in place
+  /// of rows that are not there the last one is read again.
   __device__ __forceinline__ void Load(const T* (&at)[R::kInputs], int height, std::int64_t stride, T fill) {
 #pragma unroll
     for (int row = 0; row < kLanes * kVectorsInFlight; ++row) {

@@ -6,7 +6,7 @@
 // and the stretches are the leaves of a binary tree, neighbours first. Whether a warp has one stretch or two, whether a
 // block has four warps or sixteen, and how many blocks there are, only decides who computes which part of that tree. So
 // the choice may follow from what is fastest, and the bits stay. (Blocks that hold rows in words, or the longest of
-// softmax, have an equal share for each warp or block instead, and no choice: row_tuning.h.)
+// softmax, have as many warps as follow from a row's bytes instead, and no choice: row_tuning.cc.)
 //
 // `combine` must give the same bits for (a, b) and (b, a), and `identity` must change nothing.
 #ifndef KERNELWIRE_KERNELS_PRIMITIVES_ROW_GROUP_CUH_

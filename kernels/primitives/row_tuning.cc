@@ -77,7 +77,8 @@ RowTuning LookAhead(std::int64_t row_bytes, int threads = kMostThreadsOfRowBlock
   return tuning;
 }
 
-/// A row that is held with 8 vectors a thread, in equal shares of a cluster as large as can be.
+/// A row that is held with 8 vectors a thread, by the largest cluster: as many warps in each of its blocks as it takes,
+/// so that the last ones may have nothing. Requires: roomy, for so many threads.
 void SpreadOverCluster(std::int64_t row_bytes, RowTuning* tuning) {
   constexpr std::int64_t kOneWarpEach = kMostBlocksOfRow * 32 * 8 * 16;
   tuning->cluster_blocks = static_cast<int>(kMostBlocksOfRow);

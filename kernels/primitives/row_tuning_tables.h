@@ -1,6 +1,6 @@
 // How rows that are longer than a stretch are held (row_tuning.cc): what was fastest of 64 to 512 threads with 4 or 8
 // vectors, those with 8 looking ahead or not, over up to 60 lengths of rows in tensors of 2 KiB to 1 GiB
-// (tests/bench/kernels): few rows, and those of two inputs, on an H200, all others on an H100. Host code only.
+// (tests/bench/kernels): few rows, and many of two inputs, on an H200, most others on an H100. Host code only.
 #ifndef KERNELWIRE_KERNELS_PRIMITIVES_ROW_TUNING_TABLES_H_
 #define KERNELWIRE_KERNELS_PRIMITIVES_ROW_TUNING_TABLES_H_
 
@@ -10,8 +10,8 @@ namespace kernelwire {
 
 inline constexpr std::int64_t kKiB = 1024;
 
-/// Of softmax, longer rows have all blocks of the largest cluster, with equal shares: its arithmetic takes as long as
-/// memory, and clusters of other numbers than powers of two leave multiprocessors without a row.
+/// Of softmax, longer rows have all blocks of the largest cluster, of as many threads each as it takes: its arithmetic
+/// takes as long as memory, and clusters of other numbers than powers of two leave multiprocessors without a row.
 inline constexpr std::int64_t kLongestRowOfPowers = 512 * kKiB;
 
 /// How a row longer than a stretch is held, up to a length.

@@ -81,7 +81,8 @@ TEST_P(ReduceOrderTest, AShortColumnGivesTheSameBitsAmongManyAsAmongFew) {
   const auto& [name, dtype] = GetParam();
   const Operator& op = *FindOperator(name);
   for (DeviceRunner* const device : AllDeviceRunners()) {
-    // Of the first so many that threads have vectors of them, and single ones among few.
+    // Of most so many that threads have vectors of them (FP32 that begins anywhere goes one by one), and single ones
+    // among few.
     const std::int64_t pieces = device->name() == "host" ? 5 : 16500;
     for (const Shape& shape : {Shape{pieces, 3, 64}, Shape{pieces, 8, 16}, Shape{pieces, 5, 7}, Shape{pieces, 4, 67},
                                Shape{pieces, 9, 64}, Shape{pieces, 12, 33}, Shape{pieces, 16, 16}}) {

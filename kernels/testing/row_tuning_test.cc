@@ -41,8 +41,8 @@ void ExpectOrderFollowsFromBytes(RowWork work, std::int64_t row_bytes, int eleme
         ASSERT_TRUE(tuning.cluster_blocks == 1 || in_words || spread || (of_block & (of_block - 1)) == 0);
         if (spread) {
           ASSERT_EQ(tuning.threads, alone.threads);
-          ASSERT_EQ(tuning.vectors, alone.vectors);
-          ASSERT_EQ(tuning.cluster_blocks, alone.cluster_blocks);
+          ASSERT_EQ(tuning.vectors, 8);
+          ASSERT_EQ(tuning.cluster_blocks, 16);
         }
       }
       // Rows that are not plain, two of them and half a result, pass through shared memory; words do not.
@@ -52,6 +52,11 @@ void ExpectOrderFollowsFromBytes(RowWork work, std::int64_t row_bytes, int eleme
       }
       const bool small = HasSmallBlocks(work, access) && tuning.vector_bytes == 16 && tuning.vectors == 4;
       ASSERT_LE(tuning.threads, small && !streamed ? kMostThreadsOfSmallBlock : kMostThreadsOfRowBlock);
+      // RowShape::BlockThreads.
+      if (tuning.method == RowTuning::Method::kBlocks && !in_words) {
+        const bool large = tuning.vectors == 8 ? tuning.roomy : plain;
+        ASSERT_LE(tuning.threads, large ? kMostThreadsOfRowBlock : 256);
+      }
       // Rows that begin anywhere have no kernels that read much, and where little is read those are slower.
       ASSERT_TRUE(!tuning.reads_much || ((plain || streamed) && row_bytes * rows >= std::int64_t{16} << 20));
       ASSERT_LE(tuning.cluster_blocks, device.clusters ? 16 : 1);

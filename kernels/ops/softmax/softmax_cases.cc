@@ -177,6 +177,16 @@ void AddSoftmaxValues(std::vector<OperatorCase>& cases) {
   cases.push_back(MakeCase("million_wide", MakeTensor(DataType::kFp32, {1, 1048577}, Values::kUniform, kSoftmaxSeed)));
 }
 
+/// Rows that all blocks of a cluster hold, of which the last ones may have nothing.
+void AddRowsOfClusters(std::vector<OperatorCase>& cases) {
+  cases.push_back(MakeCase("cluster_FP32", Normal(DataType::kFp32, {3, 131076})));
+  cases.push_back(MakeCase("cluster_FP32_full", Normal(DataType::kFp32, {1, 262144})));
+  cases.push_back(MakeCase("cluster_BF16", Normal(DataType::kBf16, {2, 300000})));
+  cases.push_back(MakeCase("cluster_FP16", Normal(DataType::kFp16, {1, 458752})));
+  cases.push_back(MakeCase("cluster_FP64", Normal(DataType::kFp64, {2, 70000})));
+  cases.push_back(MakeCase("cluster_troubled", FromDoubles(DataType::kFp32, {9, 140000}, TroubledValues(140000))));
+}
+
 /// Rows that several blocks walk over, each a part.
 void AddLongRows(std::vector<OperatorCase>& cases) {
   cases.push_back(MakeCase("long_BF16", Normal(DataType::kBf16, {2, 532488})));
@@ -269,6 +279,7 @@ std::vector<OperatorCase> SoftmaxFamilyCases() {
   AddOutputTypes(cases);
   AddTroubledRows(cases);
   AddSoftmaxValues(cases);
+  AddRowsOfClusters(cases);
   AddLongRows(cases);
   AddBenchmarks(cases);
   return cases;

@@ -212,6 +212,7 @@ cudaError_t LaunchHeldInterleaved(const InterleavedShare& share, const SoftmaxAr
   if (share.parts == kMost) {
     return LaunchInterleaved<kMost>(&SoftmaxInterleavedHeldKernel<T, kLog, kMost, 8, kRows>, arguments, kRows, stream);
   }
+  static_assert(InterleavedShare::kStep == 8 && InterleavedShare::kMostHeldAlone == 32);
   const auto launch = [&](auto kernel) { return LaunchInterleaved<1>(kernel, arguments, kRows, stream); };
   switch (share.held) {
     case 8:
