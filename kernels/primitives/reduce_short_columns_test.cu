@@ -17,7 +17,7 @@ namespace {
 
 class ShortColumnsTest : public testing::DeviceBodyTest {};
 
-/// Sums of elements times their numbers, in which order matters: totals are no numbers that commute.
+/// Sums of elements times their numbers. The order in which totals are combined shows in the result.
 template <typename T>
 struct OrderedSum {
   using Element = T;
