@@ -1,7 +1,9 @@
-// A column gives the same bits whatever is in the columns beside it: vectors of columns that need more care than others
-// must not treat their healthy lanes in another way.
+// A column gives the same bits whatever is in the columns beside it, and however many they are: vectors of columns that
+// need more care than others must not treat their healthy lanes in another way, nor a thread with several columns one
+// of them in another way than a thread with one.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -52,6 +54,36 @@ TEST_P(ColumnOrderTest, BitsDoNotFollowTheNeighbours) {
         EXPECT_TRUE(HealthyResults(*device, op, FromDoubles(dtype, {kHeight, kColumns}, x)) == alone)
             << device->name() << ", " << NameOf(dtype) << ", beside " << trouble;
       }
+    }
+  }
+}
+
+/// In FP64, which shows a product and a sum that the compiler made one of. Up to 8 rows are one thread's lane, up to 16
+/// two, and more are several threads'.
+TEST_P(ColumnOrderTest, BitsDoNotFollowTheNumberOfColumns) {
+  const std::string name = GetParam();
+  const Operator& op = *FindOperator(name);
+  AttributeList attributes = Axes("0");
+  if (name.rfind("arg", 0) != 0) {
+    attributes.emplace_back("output_type", std::string("FP64"));
+  }
+  for (DeviceRunner* const device : AllDeviceRunners()) {
+    const std::int64_t many = device->name() == "host" ? 1028 : 131076;  // a GPU's threads have vectors of so many
+    for (const std::int64_t height : {8, 13, 40}) {
+      const HostTensor x = MakeTensor(DataType::kFp32, {height, many}, Values::kNormal, kColumnSeed);
+      const std::vector<double> elements = ToDoubles(x);
+      std::vector<double> few;
+      for (std::int64_t row = 0; row < height; ++row) {
+        const auto begin = elements.begin() + row * many;
+        few.insert(few.end(), begin, begin + kColumns);
+      }
+      const auto of_many = device->Run(op, ReductionCase("many", x, attributes));
+      const auto of_few =
+          device->Run(op, ReductionCase("few", FromDoubles(DataType::kFp32, {height, kColumns}, few), attributes));
+      ASSERT_TRUE(of_many.ok() && of_few.ok()) << of_many.status() << of_few.status();
+      const std::vector<std::byte>& bytes = of_few->front().bytes;
+      EXPECT_TRUE(std::equal(bytes.begin(), bytes.end(), of_many->front().bytes.begin()))
+          << device->name() << ", " << height << " rows, seed " << kColumnSeed;
     }
   }
 }

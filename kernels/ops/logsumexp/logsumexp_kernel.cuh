@@ -72,7 +72,7 @@ struct LogSumExp {
   __device__ __forceinline__ Share ShareOf(const Total& total, Reference maximum) const {
     return Rescaled(total, Total::OffsetOf(maximum));
   }
-  __device__ __forceinline__ Share AddShares(Share a, Share b) const { return Rounded(a + b); }
+  __device__ __forceinline__ Share AddShares(Share a, Share b) const { return Rounded(__dadd_rn(a, b)); }
   static __device__ __forceinline__ Total TotalOf(Share sum, Reference maximum) { return {sum, maximum}; }
 
   template <int kCount, int kLength>
@@ -97,7 +97,7 @@ struct LogSumExp {
         }
       }
     }
-    total.sum += static_cast<double>(SumPairwise<kLength>(sums));
+    total.sum = __dadd_rn(total.sum, static_cast<double>(SumPairwise<kLength>(sums)));
   }
 
   __device__ __forceinline__ void Store(const ReduceArguments& arguments, const ResultPlace& place,
