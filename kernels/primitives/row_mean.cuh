@@ -15,20 +15,32 @@
 namespace kernelwire {
 
 /// Means of held rows of T, which a Group shares, by the reciprocal of their width: a division takes a dozen
-/// instructions. Blocks divide for 16-bit rows none the less. A division has a call in it, for rare operands, and where
-/// there is a call ptxas unpacks elements once more for the results; else it holds them unpacked across the reduction,
-/// in twice the registers, and spills.
+/// instructions. The reciprocal's rounding is the same for all rows of a width; FP32 results would show it, and theirs
+/// is corrected by what the mean times the width leaves of the sum. Blocks divide for 16-bit rows none the less. A
+/// division has a call in it, for rare operands, and where there is a call ptxas unpacks elements once more for the
+/// results; else it holds them unpacked across the reduction, in twice the registers, and spills.
 template <typename T, typename Group, typename Acc>
 class RowMean {
  public:
   __device__ __forceinline__ RowMean(const WidthReciprocal& reciprocal, std::int64_t width)
-      : by_(kDivides ? static_cast<Acc>(static_cast<int>(width)) : reciprocal.As<Acc>()) {}
+      : width_(static_cast<Acc>(static_cast<int>(width))), reciprocal_(reciprocal.As<Acc>()) {}
 
-  __device__ __forceinline__ Acc operator()(Acc sum) const { return kDivides ? sum / by_ : RoundedProduct(sum, by_); }
+  __device__ __forceinline__ Acc operator()(Acc sum) const {
+    if constexpr (kDivides) {
+      return sum / width_;
+    } else if constexpr (std::is_same_v<T, float>) {
+      const Acc mean = RoundedProduct(sum, reciprocal_);
+      const Acc left = fma(-mean, width_, sum);
+      return isnan(left) ? mean : fma(left, reciprocal_, mean);  // what is left of an infinite one is no number
+    } else {
+      return RoundedProduct(sum, reciprocal_);
+    }
+  }
 
  private:
   static constexpr bool kDivides = sizeof(T) == 2 && std::is_same_v<Group, BlockGroup>;
-  Acc by_;
+  Acc width_;
+  Acc reciprocal_;
 };
 
 }  // namespace kernelwire

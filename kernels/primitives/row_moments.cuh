@@ -72,8 +72,10 @@ struct Moments {
   __device__ __forceinline__ explicit Moments(const MeanAndVariance& moments);
 
   __device__ __forceinline__ Acc Mean() const { return first_mean + correction; }
-  __device__ __forceinline__ Acc InvStdDev(const NormEpsilon& epsilon) const {
-    return InverseRoot(variance + epsilon.As<Acc>());
+  /// What elements of T are multiplied by.
+  template <typename T>
+  __device__ __forceinline__ RowFactor<T, Acc> InvStdDev(const NormEpsilon& epsilon) const {
+    return InverseRootFor<T>(variance + epsilon.As<Acc>());
   }
   __device__ __forceinline__ bool LeaveF32(const NormEpsilon& epsilon) const {
     return std::is_same_v<Acc, float> && MomentsLeaveF32(Mean(), variance, epsilon.As<Acc>());

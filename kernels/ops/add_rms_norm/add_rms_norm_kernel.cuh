@@ -198,7 +198,7 @@ __global__ void __launch_bounds__(kInSmallBlocks<Shape, kAccess> ? kMostThreadsO
           weight.Prefetch(group, width);
         }
         loads.x.StayPacked(sizeof(T) == 2 ? UnknownZero() : 0);
-        const RmsFactor<Acc> scale(mean(RowSum(group, SumOfSquares<Acc>(loads.x))), arguments.epsilon);
+        const RmsFactor<T, Acc> scale(mean(RowSum(group, SumOfSquares<Acc>(loads.x))), arguments.epsilon);
         loads.x.StayPacked();
         if constexpr (kFindsAgain) {
           row = again();

@@ -19,9 +19,9 @@
 namespace kernelwire {
 
 /// From moments to outputs of a held row, where `parameters(v, weights, biases)` finds those of its vector `v`.
-template <typename Held, typename Group, typename Row, typename Acc, typename Parameters>
+template <typename Held, typename Group, typename Row, typename Acc, typename Factor, typename Parameters>
 __device__ __forceinline__ void StoreNormalisedBy(const Group& group, const Held& held, const Row& row,
-                                                  const Moments<Acc>& moments, Acc inv_std_dev, Granule* out,
+                                                  const Moments<Acc>& moments, const Factor& inv_std_dev, Granule* out,
                                                   const Parameters& parameters) {
   using T = typename Held::Element;
   // In words a lane has many elements beside much else; a few are not unpacked anew.
@@ -44,9 +44,9 @@ __device__ __forceinline__ void StoreNormalisedBy(const Group& group, const Held
 
 /// With parameters of its type. `kAtOnce`: how many vectors of each are asked for at a time, 0 if all have been asked
 /// for already.
-template <int kAtOnce, typename Held, typename Group, typename Row, typename Parameter, typename Acc>
+template <int kAtOnce, typename Held, typename Group, typename Row, typename Parameter, typename Acc, typename Factor>
 __device__ __forceinline__ void StoreNormalised(const Group& group, const Held& held, const Row& row, Parameter& weight,
-                                                Parameter& bias, const Moments<Acc>& moments, Acc inv_std_dev,
+                                                Parameter& bias, const Moments<Acc>& moments, const Factor& inv_std_dev,
                                                 Granule* out) {
   const int count = row.x.count;
   using Values = Acc(&)[Held::kLength];
@@ -81,9 +81,10 @@ __device__ __forceinline__ void StoreNormalised(const Group& group, const Held& 
 }
 
 /// With parameters of f32, or one element for all, or none.
-template <typename Wide, typename Held, typename Group, typename Row, typename Acc>
+template <typename Wide, typename Held, typename Group, typename Row, typename Acc, typename Factor>
 __device__ __forceinline__ void StoreNormalisedByWide(const Group& group, const Held& held, const Row& row,
-                                                      const Moments<Acc>& moments, Acc inv_std_dev, Granule* out) {
+                                                      const Moments<Acc>& moments, const Factor& inv_std_dev,
+                                                      Granule* out) {
   Wide weight(row.weight_word, row.weight, Acc{1});
   Wide bias(row.bias_word, row.bias, Acc{0});
   StoreNormalisedBy(group, held, row, moments, inv_std_dev, out,
@@ -103,7 +104,7 @@ template <typename Held, typename Acc, typename Group, typename Row>
 __device__ __noinline__ void NormaliseAgain(const Group group, const Row row, const Moments<Acc> moments,
                                             const NormEpsilon epsilon) {
   using T = typename Held::Element;
-  const Acc inv_std_dev = moments.InvStdDev(epsilon);
+  const auto inv_std_dev = moments.template InvStdDev<T>(epsilon);
   StoreStatistics(group, row, moments, inv_std_dev);
   if (row.y == nullptr) {
     return;
@@ -199,7 +200,7 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess),
       group.PartUnlessAll(is_same, is_wide);
     }
     if (is_same || is_wide) {
-      const Acc inv_std_dev = moments.InvStdDev(arguments.epsilon);
+      const auto inv_std_dev = moments.template InvStdDev<T>(arguments.epsilon);
       StoreStatistics(group, row, moments, inv_std_dev);
       if (is_same) {
         StoreNormalised<kAtOnce>(group, loads.x, row, weight, bias, moments, inv_std_dev, space.Out());

@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "kernels/ops/layer_norm/layer_norm.h"
+#include "kernels/primitives/inverse_root.cuh"
 #include "kernels/primitives/row_moments.cuh"
 #include "kernels/primitives/row_tuning.h"
 #include "kernels/primitives/row_usual.cuh"
@@ -74,26 +75,28 @@ __device__ __forceinline__ LayerNormRow<T, T> UsualLayerNormRowAt(const LayerNor
 }
 
 /// y of one vector, in place: ((x - mean) * inv_std_dev) * weight + bias.
-template <int kLength, typename Acc>
-__device__ __forceinline__ void Normalise(const Moments<Acc>& moments, Acc inv_std_dev, const Acc (&weights)[kLength],
-                                          const Acc (&biases)[kLength], Acc (&values)[kLength]) {
+template <int kLength, typename Acc, typename Factor>
+__device__ __forceinline__ void Normalise(const Moments<Acc>& moments, const Factor& inv_std_dev,
+                                          const Acc (&weights)[kLength], const Acc (&biases)[kLength],
+                                          Acc (&values)[kLength]) {
+  const Acc shift = -(moments.correction * static_cast<Acc>(inv_std_dev));
 #pragma unroll
   for (int j = 0; j < kLength; ++j) {
-    const Acc scaled = fma(values[j] - moments.first_mean, inv_std_dev, -(moments.correction * inv_std_dev));
+    const Acc scaled = TimesPlus(values[j] - moments.first_mean, inv_std_dev, shift);
     values[j] = fma(scaled, weights[j], biases[j]);
   }
 }
 
-template <typename Acc, typename Row, typename Group>
+template <typename Acc, typename Row, typename Group, typename Factor>
 __device__ __forceinline__ void StoreStatistics(const Group& group, const Row& row, const Moments<Acc>& moments,
-                                                Acc inv_std_dev) {
+                                                const Factor& inv_std_dev) {
   using Statistic = typename Row::Statistic;
   if (group.rank() == 0) {
     if (row.mean != nullptr) {
       *row.mean = static_cast<Statistic>(moments.Mean());
     }
     if (row.inv_std_dev != nullptr) {
-      *row.inv_std_dev = static_cast<Statistic>(inv_std_dev);
+      *row.inv_std_dev = static_cast<Statistic>(static_cast<Acc>(inv_std_dev));
     }
   }
 }

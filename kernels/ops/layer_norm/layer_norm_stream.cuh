@@ -81,11 +81,11 @@ __device__ MeanAndVariance MergeMoments(BlockGroup& group, const PartTotals<Mean
 }
 
 /// y of a range of a plain row, with parameters of its type; its first stretch has been asked for.
-template <typename Acc, typename Source, typename T>
+template <typename Acc, typename Source, typename T, typename Factor>
 __device__ __forceinline__ void StoreNormalisedPlainRange(const BlockGroup& group, const Source& source,
                                                           StretchesAhead<Source>& ahead, const LayerNormRow<T, T>& row,
                                                           const RowPart& range, const Moments<Acc>& moments,
-                                                          Acc inv_std_dev, CachePriority priority) {
+                                                          const Factor& inv_std_dev, CachePriority priority) {
   ForEachStretch<T>(group, range, [&](std::int64_t first, int count) {
     StretchParameter<T, Acc> weight(row.weight_word, static_cast<const T*>(row.weight) + first, Acc{1});
     StretchParameter<T, Acc> bias(row.bias_word, static_cast<const T*>(row.bias) + first, Acc{0});
@@ -106,10 +106,11 @@ __device__ __forceinline__ void StoreNormalisedPlainRange(const BlockGroup& grou
 }
 
 /// y of a range of a row, a stretch at a time. `out`: see StoreStretch.
-template <typename Acc, typename Source, typename T, typename Out>
+template <typename Acc, typename Source, typename T, typename Out, typename Factor>
 __device__ __forceinline__ void StoreNormalisedRange(const BlockGroup& group, const Source& source,
                                                      const LayerNormRow<T, Out>& row, const RowPart& range,
-                                                     const Moments<Acc>& moments, Acc inv_std_dev, Granule* out) {
+                                                     const Moments<Acc>& moments, const Factor& inv_std_dev,
+                                                     Granule* out) {
   const StreamedParameter<T, Acc, Source::kPlain> weight(row.weight_word, row.weight, Acc{1});
   const StreamedParameter<T, Acc, Source::kPlain> bias(row.bias_word, row.bias, Acc{0});
   const auto compute = [&](std::int64_t at, Acc(&values)[kElementsOfGranule<T>]) {
@@ -125,11 +126,11 @@ __device__ __forceinline__ void StoreNormalisedRange(const BlockGroup& group, co
 }
 
 /// Statistics and y of a range of a row; the row's first writes the statistics. store(moments, inv_std_dev) writes y.
-template <typename Acc, typename Row, typename Store>
+template <typename T, typename Acc, typename Row, typename Store>
 __device__ __forceinline__ void FinishNormalised(const BlockGroup& group, const Row& row, const RowPart& range,
                                                  const Moments<Acc>& moments, const NormEpsilon& epsilon,
                                                  const Store& store) {
-  const Acc inv_std_dev = moments.InvStdDev(epsilon);
+  const auto inv_std_dev = moments.template InvStdDev<T>(epsilon);
   if (range.index == 0) {
     StoreStatistics(group, row, moments, inv_std_dev);
   }
@@ -143,10 +144,10 @@ template <typename Source, typename Row>
 __device__ __noinline__ void FinishNormalisedInF64(const BlockGroup group, const Source source, const Row row,
                                                    const RowPart range, const MeanAndVariance of_row,
                                                    const NormEpsilon epsilon, Granule* out) {
-  FinishNormalised(group, row, range, Moments<double>(of_row), epsilon,
-                   [&](const Moments<double>& moments, double inv_std_dev) {
-                     StoreNormalisedRange(group, source, row, range, moments, inv_std_dev, out);
-                   });
+  FinishNormalised<typename Source::Element>(
+      group, row, range, Moments<double>(of_row), epsilon, [&](const Moments<double>& moments, double inv_std_dev) {
+        StoreNormalisedRange(group, source, row, range, moments, inv_std_dev, out);
+      });
 }
 
 /// Statistics and y of a range of a row whose moments are known.
@@ -160,7 +161,7 @@ __device__ __forceinline__ void NormaliseRange(const BlockGroup& group, const So
     FinishNormalisedInF64(group, source, row, range, of_row, epsilon, out);
     return;
   }
-  FinishNormalised(group, row, range, in_acc, epsilon, [&](const Moments<Acc>& moments, Acc inv_std_dev) {
+  FinishNormalised<T>(group, row, range, in_acc, epsilon, [&](const Moments<Acc>& moments, const auto& inv_std_dev) {
     if constexpr (Source::kPlain) {
       if (StretchParameter<T, Acc>(row.weight_word, row.weight, Acc{1}).IsOfSameType() &&
           StretchParameter<T, Acc>(row.bias_word, row.bias, Acc{0}).IsOfSameType()) {

@@ -24,8 +24,8 @@
 namespace kernelwire {
 
 /// y = (x * factor) * weight of a held row, where `weights_of(v, weights)` finds those of its vector `v`.
-template <typename Held, typename Group, typename Acc, typename Weights>
-__device__ __forceinline__ void StoreScaledBy(const Group& group, const Held& held, Acc factor,
+template <typename Acc, typename Held, typename Group, typename Factor, typename Weights>
+__device__ __forceinline__ void StoreScaledBy(const Group& group, const Held& held, const Factor& factor,
                                               typename Held::Element* y, int width, Granule* out,
                                               const Weights& weights_of) {
   using T = typename Held::Element;
@@ -43,7 +43,7 @@ __device__ __forceinline__ void StoreScaledBy(const Group& group, const Held& he
     }
 #pragma unroll
     for (int j = 0; j < Held::kLength; ++j) {
-      values[j] = values[j] * factor * weights[j];
+      values[j] = Times(values[j], factor) * weights[j];
     }
     return Pack<T>(values);
   });
@@ -51,11 +51,11 @@ __device__ __forceinline__ void StoreScaledBy(const Group& group, const Held& he
 
 /// With weights of its type. `kFetched`: they were asked for before the row's reduction. Registers hold no more than 4
 /// vectors of them beside the row.
-template <bool kFetched, typename Held, typename Group, typename Parameter, typename Acc>
-__device__ __forceinline__ void StoreScaled(const Group& group, const Held& held, Parameter& weight, Acc factor,
-                                            typename Held::Element* y, int width, Granule* out) {
+template <bool kFetched, typename Acc, typename Held, typename Group, typename Parameter, typename Factor>
+__device__ __forceinline__ void StoreScaled(const Group& group, const Held& held, Parameter& weight,
+                                            const Factor& factor, typename Held::Element* y, int width, Granule* out) {
   const auto store = [&](auto full) {
-    StoreScaledBy(group, held, factor, y, width, out, [&](int v, Acc(&weights)[Held::kLength]) {
+    StoreScaledBy<Acc>(group, held, factor, y, width, out, [&](int v, Acc(&weights)[Held::kLength]) {
       if (v % Parameter::kTogether == 0) {
         if (!kFetched) {
           weight.template Fetch<Parameter::kTogether, decltype(full)::value>(group, v, width);
@@ -74,11 +74,11 @@ __device__ __forceinline__ void StoreScaled(const Group& group, const Held& held
 }
 
 /// With weights of f32, or one, or none.
-template <typename Wide, typename Held, typename Group, typename Row, typename Acc>
-__device__ __forceinline__ void StoreScaledByWide(const Group& group, const Held& held, const Row& row, Acc factor,
-                                                  int width, Granule* out) {
+template <typename Wide, typename Acc, typename Held, typename Group, typename Row, typename Factor>
+__device__ __forceinline__ void StoreScaledByWide(const Group& group, const Held& held, const Row& row,
+                                                  const Factor& factor, int width, Granule* out) {
   Wide weight(row.weight_word, row.weight, Acc{1});
-  StoreScaledBy(group, held, factor, row.y, width, out, [&](int v, Acc(&weights)[Held::kLength]) {
+  StoreScaledBy<Acc>(group, held, factor, row.y, width, out, [&](int v, Acc(&weights)[Held::kLength]) {
     if (v % Wide::kAtOnce == 0) {
       weight.Fetch(group, v, width);
     }
@@ -88,9 +88,9 @@ __device__ __forceinline__ void StoreScaledByWide(const Group& group, const Held
 
 /// The same with a weight of any type and kind that begins anywhere, or in f64; `row`: see row_again.cuh. Out of line,
 /// and nothing of the held row goes along.
-template <typename Held, typename Acc, typename Group, typename Row>
+template <typename Held, typename Acc, typename Group, typename Row, typename Factor>
 __device__ __noinline__ void ScaleAgain(const Group group, const Row row, typename Held::Element* y, const void* weight,
-                                        std::int64_t weight_word, int width, Acc factor) {
+                                        std::int64_t weight_word, int width, const Factor factor) {
   using T = typename Held::Element;
   const ParameterAgain<T, Acc> parameter(weight_word, weight, Acc{1});
   ForEachAgain<Held, Acc>(group, row, y, width, [&](int index, auto& values) {
@@ -98,7 +98,7 @@ __device__ __noinline__ void ScaleAgain(const Group group, const Row row, typena
     parameter.Values(index, width, weights);
 #pragma unroll
     for (int j = 0; j < static_cast<int>(std::extent_v<std::remove_reference_t<decltype(values)>>); ++j) {
-      values[j] = values[j] * factor * weights[j];
+      values[j] = Times(values[j], factor) * weights[j];
     }
   });
 }
@@ -125,8 +125,8 @@ __device__ __noinline__ double FactorInF64(Group group, const Row row, int width
 /// y of a held row, whatever its squares and its weight are; `again`: its elements once more, exactly (row_again.cuh).
 template <bool kFetched, typename Held, typename Group, typename Parameter, typename Acc, typename Row, typename Again>
 __device__ __forceinline__ void StoreRmsNorm(Group& group, const Held& held, Parameter& weight,
-                                             const RmsFactor<Acc>& scale, const Row& row, int width, double epsilon,
-                                             Granule* out, const Again& again) {
+                                             const RmsFactor<typename Held::Element, Acc>& scale, const Row& row,
+                                             int width, double epsilon, Granule* out, const Again& again) {
   using Wide = WideParameter<Held, Acc, std::is_same_v<typename Held::Unit, Word> ? 4 : 2>;  // beside the row
   const bool is_wide = kHasWide<Held, Group> && !weight.IsOfSameType() && Wide::Suits(row.weight_word, row.weight);
   if constexpr (Held::kStoresTogether) {
@@ -134,13 +134,13 @@ __device__ __forceinline__ void StoreRmsNorm(Group& group, const Held& held, Par
   }
   if (scale.leaves_f32) {
     const double factor = FactorInF64<Held>(group, again, width, epsilon);
-    ScaleAgain<Held>(group, again, row.y, row.weight, row.weight_word, width, factor);
+    ScaleAgain<Held, double>(group, again, row.y, row.weight, row.weight_word, width, factor);
   } else if (weight.IsOfSameType()) {
-    StoreScaled<kFetched>(group, held, weight, scale.factor, row.y, width, out);
+    StoreScaled<kFetched, Acc>(group, held, weight, scale.factor, row.y, width, out);
   } else if (is_wide) {
-    StoreScaledByWide<Wide>(group, held, row, scale.factor, width, out);
+    StoreScaledByWide<Wide, Acc>(group, held, row, scale.factor, width, out);
   } else {
-    ScaleAgain<Held>(group, again, row.y, row.weight, row.weight_word, width, scale.factor);
+    ScaleAgain<Held, Acc>(group, again, row.y, row.weight, row.weight_word, width, scale.factor);
   }
 }
 
@@ -177,7 +177,7 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess),
         const Acc sum = RowSum(group, SumOfSquares<Acc>(loads.x));
         loads.x.StayPacked();
         weight.StayPacked();
-        const RmsFactor<Acc> scale(mean(sum), arguments.epsilon);
+        const RmsFactor<T, Acc> scale(mean(sum), arguments.epsilon);
         StoreRmsNorm<kFetched>(group, loads.x, weight, scale, row, width, arguments.epsilon.f64, space.Out(),
                                RowAgain<T>{row.x.data});
       });

@@ -27,14 +27,14 @@ __device__ __forceinline__ RowParts<Acc, Held::kStretches> SumOfSquares(const He
   return parts;
 }
 
-/// What multiplies a row, or says that its squares have left f32 and the row must be computed in f64.
-template <typename Acc>
+/// What multiplies a row of T, or says that its squares have left f32 and the row must be computed in f64.
+template <typename T, typename Acc>
 struct RmsFactor {
-  Acc factor;
+  RowFactor<T, Acc> factor;
   bool leaves_f32;
 
   __device__ __forceinline__ RmsFactor(Acc mean_square, const NormEpsilon& epsilon)
-      : factor(InverseRoot(mean_square + epsilon.As<Acc>())),
+      : factor(InverseRootFor<T>(mean_square + epsilon.As<Acc>())),
         leaves_f32(std::is_same_v<Acc, float> && MeanSquareLeavesF32(mean_square, epsilon.As<Acc>())) {}
 };
 

@@ -63,10 +63,10 @@ struct StreamedX : StreamedRow<T, FillZero, kPlain> {
 };
 
 /// y of a part of a row, a stretch at a time.
-template <typename Acc, typename Source, typename Out>
+template <typename Acc, typename Source, typename Factor, typename Out>
 __device__ __forceinline__ void StoreScaledPart(const BlockGroup& group, const Source& source, const RowPart& part,
-                                                Acc factor, Out* y, const void* weight_data, std::int64_t weight_word,
-                                                Granule* out) {
+                                                const Factor& factor, Out* y, const void* weight_data,
+                                                std::int64_t weight_word, Granule* out) {
   using T = typename Source::Element;
   constexpr int kLength = kElementsOfGranule<T>;
   const StreamedParameter<T, Acc, Source::kPlain> weight(weight_word, weight_data, Acc{1});
@@ -75,7 +75,7 @@ __device__ __forceinline__ void StoreScaledPart(const BlockGroup& group, const S
     weight.Values(at, part.width, weights);
 #pragma unroll
     for (int j = 0; j < kLength; ++j) {
-      values[j] = values[j] * factor * weights[j];
+      values[j] = Times(values[j], factor) * weights[j];
     }
   };
   ForEachStretchBackwards<T>(group, part, [&](std::int64_t first, int count) {
@@ -88,7 +88,7 @@ template <typename Source, typename Out>
 __device__ __noinline__ void StoreScaledPartInF64(const BlockGroup group, const Source source, const RowPart part,
                                                   double mean_square, double epsilon, Out* y, const void* weight_data,
                                                   std::int64_t weight_word, Granule* out) {
-  StoreScaledPart(group, source, part, InverseRoot(mean_square + epsilon), y, weight_data, weight_word, out);
+  StoreScaledPart<double>(group, source, part, InverseRoot(mean_square + epsilon), y, weight_data, weight_word, out);
 }
 
 /// y of a range of a row whose mean square is known.
@@ -100,8 +100,8 @@ __device__ __forceinline__ void StoreScaledRange(const BlockGroup& group, const 
   if (std::is_same_v<Acc, float> && MeanSquareLeavesF32(in_acc, epsilon.As<Acc>())) {
     StoreScaledPartInF64(group, source, range, mean_square, epsilon.f64, row.y, row.weight, row.weight_word, out);
   } else {
-    StoreScaledPart(group, source, range, InverseRoot(in_acc + epsilon.As<Acc>()), row.y, row.weight, row.weight_word,
-                    out);
+    StoreScaledPart<Acc>(group, source, range, RmsFactor<typename Source::Element, Acc>(in_acc, epsilon).factor, row.y,
+                         row.weight, row.weight_word, out);
   }
 }
 
@@ -114,7 +114,7 @@ __device__ __forceinline__ bool StoreScaledPlainRange(const BlockGroup& group, c
                                                       const Row& row, const RowPart& range, double mean_square,
                                                       const NormEpsilon& epsilon, CachePriority priority) {
   using T = typename Source::Element;
-  const RmsFactor<Acc> scale(static_cast<Acc>(mean_square), epsilon);
+  const RmsFactor<T, Acc> scale(static_cast<Acc>(mean_square), epsilon);
   if (scale.leaves_f32 || !weight.IsOfSameType()) {
     return false;
   }
@@ -131,7 +131,7 @@ __device__ __forceinline__ bool StoreScaledPlainRange(const BlockGroup& group, c
       Unpack<T>(held.vectors[v], values);
 #pragma unroll
       for (int j = 0; j < kElementsOfGranule<T>; ++j) {
-        values[j] = values[j] * scale.factor * weights[j];
+        values[j] = Times(values[j], scale.factor) * weights[j];
       }
       return Pack<T>(values);
     });
