@@ -4,6 +4,7 @@
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -216,6 +217,59 @@ TEST_F(RowPrimitivesTest, ExponentialsKeepWhatAResultCanShow) {
   check(Run(ExpOf<__nv_bfloat16>{}, in, 512, 512), 0x1p-134);
   check(Run(ExpOf<__half>{}, in, 512, 512), 0x1p-126);
   check(Run(ExpOf<float>{}, in, 512, 512), 0x1p-149);
+}
+
+/// Statistics of two numbers each, maximum and sum, merged by lanes: their maximum, both parts of the sum, and its
+/// first.
+struct MergeTwoParts {
+  using In = float;
+  using Out = double;
+  __device__ void operator()(const float* in, double* out) const {
+    const TwoPartSoftmax own{in[2 * threadIdx.x], in[2 * threadIdx.x + 1], 0.0F};
+    const auto merged =
+        ReduceLanes<32>(own, [](const TwoPartSoftmax& a, const TwoPartSoftmax& b) { return Merge<float>(a, b); });
+    out[3 * threadIdx.x] = merged.maximum;
+    out[3 * threadIdx.x + 1] = static_cast<double>(merged.sum) + static_cast<double>(merged.rest);
+    out[3 * threadIdx.x + 2] = merged.sum;
+  }
+};
+
+TEST_F(RowPrimitivesTest, SumsInTwoPartsKeepWhatRoundingTakes) {
+  std::uniform_real_distribution<float> size(1.0F, 100.0F);
+  std::normal_distribution<float> normal(0.0F, 5.0F);
+  for (const bool alike : {true, false}) {
+    std::vector<float> in(64);
+    for (std::size_t lane = 0; lane < 32; ++lane) {
+      const bool nothing = lane % 5 == 2;
+      in[2 * lane] = nothing ? -kInf : alike ? 3.0F : normal(random_);
+      in[2 * lane + 1] = nothing ? 0.0F : size(random_);
+    }
+    double maximum = -kInf;
+    for (std::size_t lane = 0; lane < 32; ++lane) {
+      maximum = std::max(maximum, static_cast<double>(in[2 * lane]));
+    }
+    double sum = 0.0;
+    for (std::size_t lane = 0; lane < 32; ++lane) {
+      sum += static_cast<double>(in[2 * lane + 1]) * std::exp(static_cast<double>(in[2 * lane]) - maximum);
+    }
+    const auto out = Run(MergeTwoParts{}, in, 96, 32);
+    EXPECT_EQ(out[0], maximum);
+    // Factors below 1 are rounded, each to a float; sums are not.
+    EXPECT_NEAR(out[1] / sum, 1.0, alike ? 1e-13 : 2e-7) << (alike ? "maxima alike" : "maxima of all sizes");
+    for (std::size_t lane = 1; lane < 32; ++lane) {
+      EXPECT_EQ(out[3 * lane + 1], out[1]) << "lane " << lane;
+      EXPECT_EQ(out[3 * lane + 2], out[2]) << "lane " << lane;
+    }
+  }
+  std::vector<float> nothing(64, 0.0F);
+  for (std::size_t lane = 0; lane < 32; ++lane) {
+    nothing[2 * lane] = -kInf;
+  }
+  const auto out = Run(MergeTwoParts{}, nothing, 96, 32);
+  EXPECT_EQ(out[0], -kInf);
+  EXPECT_EQ(out[1], 0.0);
+  nothing[31] = kNan;
+  EXPECT_TRUE(std::isnan(Run(MergeTwoParts{}, nothing, 96, 32)[1]));
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 
 #include <type_traits>
 
+#include "kernels/primitives/inverse_root.cuh"
 #include "kernels/primitives/minus_infinity.h"
 
 namespace kernelwire {
@@ -80,6 +81,32 @@ __device__ __forceinline__ RunningSoftmax<Acc, Sum> Merge(const RunningSoftmax<A
   // Equal maxima need no factor, and of equal infinities it would be NaN.
   merged.sum = a.maximum == b.maximum ? high_sum + low_sum : fma(low_sum, static_cast<Sum>(factor), high_sum);
   return merged;
+}
+
+/// Statistics whose sum is in two parts: `rest` is what roundings have left out of `sum`. Of an f64 sum lanes that
+/// merge in many steps would wait for each conversion and each addition.
+struct TwoPartSoftmax {
+  float maximum;
+  float sum;
+  float rest;
+
+  static __device__ __forceinline__ TwoPartSoftmax Empty() { return {kMinusInfinity<float>, 0.0F, 0.0F}; }
+};
+
+/// As above. The sum of two numbers and its rounding: D. E. Knuth, "The Art of Computer Programming", volume 2, 4.2.2.
+template <typename Out>
+__device__ __forceinline__ TwoPartSoftmax Merge(const TwoPartSoftmax& a, const TwoPartSoftmax& b) {
+  const float below = SoftmaxExp<Out>(-fabsf(a.maximum - b.maximum));
+  const float factor = a.maximum == b.maximum ? 1.0F : below;
+  const bool a_leads = a.maximum >= b.maximum;
+  const float high_sum = a_leads ? a.sum : b.sum;
+  const float low_sum = a_leads ? b.sum : a.sum;
+  const float product = RoundedProduct(low_sum, factor);
+  const float sum = high_sum + product;
+  const float moved = sum - high_sum;
+  const float lost = fmaf(low_sum, factor, -product) + ((high_sum - (sum - moved)) + (product - moved));
+  const float rest = fmaf(a_leads ? b.rest : a.rest, factor, a_leads ? a.rest : b.rest);
+  return {a_leads ? a.maximum : b.maximum, sum, rest + lost};
 }
 
 /// Adds `count` elements to `running`: their maximum first, then their exponentials. Unrolled; `x` stays in registers.

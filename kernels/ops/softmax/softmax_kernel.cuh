@@ -17,21 +17,25 @@
 
 namespace kernelwire {
 
+/// Whether results show what merges of stretches round: FP32 rows of blocks have sums in two parts then, and their
+/// exponentials are taken anew below the row's maximum, where a factor would round once more.
+template <typename T, typename Group>
+inline constexpr bool kShowsMerges = sizeof(T) == 4 && std::is_same_v<Group, BlockGroup>;
+
 /// What a thread knows when its group has agreed on a row: the row's statistics, and the maxima that its own
 /// exponentials were taken below.
-template <typename Acc, int kStretches>
+template <typename Statistics, typename Acc, int kStretches>
 struct AgreedRow {
-  RunningSoftmax<Acc, Acc> row;
+  Statistics row;
   Acc own_maxima[kStretches];
 };
 
 /// Lanes agree on a stretch's maximum first, and then on its sum. A block agrees once, on both: each stretch sums below
 /// its own maximum, and the merge rescales.
 template <typename Out, typename Acc, typename Held, typename Group>
-__device__ __forceinline__ AgreedRow<Acc, Held::kStretches> Agree(Group& group, Held& held,
-                                                                  Exponentials<Out, Acc, Held>& exponentials) {
-  using Statistics = RunningSoftmax<Acc, Acc>;
-  AgreedRow<Acc, Held::kStretches> agreed;
+__device__ __forceinline__ auto Agree(Group& group, Held& held, Exponentials<Out, Acc, Held>& exponentials) {
+  using Statistics = std::conditional_t<kShowsMerges<Out, Group>, TwoPartSoftmax, RunningSoftmax<Acc, Acc>>;
+  AgreedRow<Statistics, Acc, Held::kStretches> agreed;
   RowParts<Statistics, Held::kStretches> parts;
 #pragma unroll
   for (int s = 0; s < Held::kStretches; ++s) {
@@ -40,9 +44,9 @@ __device__ __forceinline__ AgreedRow<Acc, Held::kStretches> Agree(Group& group, 
   held.StayPacked();
 #pragma unroll
   for (int s = 0; s < Held::kStretches; ++s) {
-    parts.of_stretch[s] = exponentials.Compute(held, s, agreed.own_maxima[s]);
-    Acc& sum = parts.of_stretch[s].sum;
-    sum = group.ReduceWarp(sum, [](Acc a, Acc b) { return a + b; });
+    const Acc own = exponentials.Compute(held, s, agreed.own_maxima[s]).sum;
+    const Acc sum = group.ReduceWarp(own, [](Acc a, Acc b) { return a + b; });
+    parts.of_stretch[s] = Statistics{agreed.own_maxima[s], sum};
   }
   if constexpr (std::is_same_v<Group, BlockGroup>) {
     agreed.row = group.ReduceStretches(parts, Statistics::Empty(),
@@ -74,11 +78,10 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess), Shape::ResidentB
   };
   ForEachRow<Shape::kLooksAhead, kAccess>(
       group, blocks, arguments.pieces, row_at, space, begin, [&](const auto& row, Loads& loads, const auto& /*again*/) {
+        constexpr bool kAnew = kShowsMerges<T, typename Shape::Group>;
         Exponentials<T, Acc, Held> exponentials;
         const auto agreed = Agree(group, loads.x, exponentials);
-        const SoftmaxResult<kLog, T, Acc> result(agreed.row);
-        // FP32 exponentials of a block's rows are taken anew, below the row's maximum: a factor would round once more.
-        constexpr bool kAnew = std::is_same_v<T, float> && Shape::kOfBlocks;
+        const SoftmaxResult<kLog, T, Acc, kAnew> result(agreed.row);
         Acc factors[Held::kStretches];
 #pragma unroll
         for (int s = 0; s < Held::kStretches; ++s) {

@@ -3,6 +3,7 @@
 #define KERNELWIRE_KERNELS_OPS_SOFTMAX_SOFTMAX_ROW_CUH_
 
 #include <cstdint>
+#include <type_traits>
 
 #include "kernels/core/launch.h"
 #include "kernels/ops/softmax/softmax.h"
@@ -46,20 +47,29 @@ __device__ __forceinline__ SoftmaxRow<T, T> UsualSoftmaxRowAt(const SoftmaxArgum
           UsualRowAt(static_cast<T*>(only.outputs[0]), row, arguments.width)};
 }
 
-/// From a row's statistics to its results: probabilities, or (kLog) their logarithms.
-template <bool kLog, typename Out, typename Acc>
+/// From a row's statistics to its results: probabilities, or (kLog) their logarithms. `kWhole`: all digits of a sum
+/// that has more than Acc are to count.
+template <bool kLog, typename Out, typename Acc, bool kWhole = false>
 struct SoftmaxResult {
   static constexpr Acc kScale = kExpScale<Out>;  // 1 but for BF16
 
   Acc maximum;
   Acc sum;
+  Acc rest;  // what `sum` lacks of all digits
   Acc last;  // 1 / sum, or log(sum); 16-bit probabilities: what their scaled exponentials are multiplied by
 
   template <typename Sum>
   __device__ __forceinline__ explicit SoftmaxResult(const RunningSoftmax<Acc, Sum>& row)
       : maximum(row.maximum),
         sum(static_cast<Acc>(row.sum)),
-        last(kLog ? static_cast<Acc>(log(row.sum)) : static_cast<Acc>(Sum{1} / row.sum / Sum{kScale})) {}
+        rest(static_cast<Acc>(row.sum - static_cast<Sum>(sum))),
+        last(kLog && kWhole     ? static_cast<Acc>(log(row.sum))
+             : kLog             ? log(sum)
+             : sizeof(Out) == 2 ? static_cast<Acc>(Sum{1} / row.sum / Sum{kScale})
+                                : Acc{1} / sum) {}
+
+  __device__ __forceinline__ explicit SoftmaxResult(const TwoPartSoftmax& row)
+      : maximum(row.maximum), sum(row.sum), rest(row.rest), last(kLog ? log(row.sum) : Acc{1} / row.sum) {}
 
   __device__ __forceinline__ Acc operator()(Acc x) const {
     return kLog ? (x - maximum) - last : Quotient(ScaledExp<Out>(x - maximum));
@@ -69,7 +79,15 @@ struct SoftmaxResult {
   /// bits hide.
   __device__ __forceinline__ Acc Quotient(Acc exponential) const {
     const Acc product = exponential * last;
-    return sizeof(Out) == 2 ? product : fma(fma(-product, sum, exponential), last, product);
+    if constexpr (sizeof(Out) == 2) {
+      return product;
+    } else {
+      Acc left = fma(-product, sum, exponential);
+      if constexpr (kWhole) {
+        left = fma(-product, rest, left);
+      }
+      return fma(left, last, product);
+    }
   }
 };
 

@@ -138,8 +138,8 @@ __global__ void __launch_bounds__(kMostThreadsOfStream<kPlain>, kPlain ? 4 : 1) 
         }
         const auto statistics =
             kPlain || pass == StreamPass::kResults ? MergeStatistics<Out>(group, totals) : statistics_of(range);
-        StoreProbabilities(group, source, ahead, range, row.y, SoftmaxResult<kLog, Out, Acc>(statistics),
-                           PriorityOfResults(tuning), space.Out());
+        StoreProbabilities(group, source, ahead, range, row.y, SoftmaxResult < kLog, Out, Acc,
+                           kLog || sizeof(Out) == 4 > (statistics), PriorityOfResults(tuning), space.Out());
       });
 }
 
