@@ -62,8 +62,13 @@ class DeviceParameter {
   static constexpr int kLength = Held::kLength;
 
   /// `absent`: what a parameter that was left out counts as.
-  __device__ __forceinline__ DeviceParameter(std::int64_t word, const void* data, Acc absent)
-      : data_(data), one_(absent) {
+  __device__ __forceinline__ DeviceParameter(std::int64_t word, const void* data, Acc absent) : one_(absent) {
+    FindAgain(word, data);
+  }
+
+  /// For what would not be kept in registers meanwhile; what has been asked for stays.
+  __device__ __forceinline__ void FindAgain(std::int64_t word, const void* data) {
+    data_ = data;
     const RowParameter parameter = UnpackRowParameter(word);
     dtype_ = parameter.dtype;
     of_row_ = parameter.kind == RowParameterKind::kRow;
@@ -84,14 +89,14 @@ class DeviceParameter {
   /// Whether it is a plain row of T, which `Prefetch`, `Fetch` and `Base` are for.
   __device__ __forceinline__ bool IsOfSameType() const { return same_type_; }
 
-  /// Asks for the first kTogether vectors of a row of `count` elements, before the row's reduction. Of another
-  /// parameter than a plain row of T it asks for nothing. A granule that reaches beyond the row is left to `FetchRest`.
-  template <typename Group>
+  /// Asks for the first kCount vectors of a row of `count` elements, before the row's reduction. Of another parameter
+  /// than a plain row of T it asks for nothing. A granule that reaches beyond the row is left to `FetchRest`.
+  template <int kCount = kTogether, typename Group>
   __device__ __forceinline__ void Prefetch(const Group& group, int count) {
     const T* const base = Base(group);
     const int left = LeftOf(group, count);
 #pragma unroll
-    for (int v = 0; v < kTogether; ++v) {
+    for (int v = 0; v < kCount; ++v) {
       LoadConstantIf(same_type_ && (IsSure<Group>(v) || left >= v * kStep<Group>), base + v * kStep<Group>, held_[v]);
       if constexpr (kReadsHalves) {
         LoadConstantHalfIf(same_type_ && !IsSure<Group>(v) && HasHalf(left, v * kStep<Group>), base + v * kStep<Group>,
@@ -100,15 +105,15 @@ class DeviceParameter {
     }
   }
 
-  /// Asks for vectors [first, first + kCount): all at once, where asking for each when it is needed would wait for
-  /// each. Otherwise as Prefetch. `kFull`: see Held::IsFull. Requires: IsOfSameType().
-  template <int kCount, bool kFull = false, typename Group>
+  /// Asks for vectors [first + kFrom, first + kCount): all at once, where asking for each when it is needed would wait
+  /// for each. Otherwise as Prefetch. `kFull`: see Held::IsFull. Requires: IsOfSameType().
+  template <int kCount, bool kFull = false, int kFrom = 0, typename Group>
   __device__ __forceinline__ void Fetch(const Group& group, int first, int count) {
     static_assert(kCount <= kTogether);
     const T* const base = Base(group);
     const int left = LeftOf(group, count);
 #pragma unroll
-    for (int i = 0; i < kCount; ++i) {
+    for (int i = kFrom; i < kCount; ++i) {
       const int v = first + i;
       if (v >= Held::kVectors) {
         break;

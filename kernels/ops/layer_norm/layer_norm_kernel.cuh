@@ -43,8 +43,9 @@ __device__ __forceinline__ void StoreNormalisedBy(const Group& group, const Held
 }
 
 /// With parameters of its type. `kAtOnce`: how many vectors of each are asked for at a time, 0 if all have been asked
-/// for already.
-template <int kAtOnce, typename Held, typename Group, typename Row, typename Parameter, typename Acc, typename Factor>
+/// for already; `kBegun`: how many have.
+template <int kAtOnce, int kBegun, typename Held, typename Group, typename Row, typename Parameter, typename Acc,
+          typename Factor>
 __device__ __forceinline__ void StoreNormalised(const Group& group, const Held& held, const Row& row, Parameter& weight,
                                                 Parameter& bias, const Moments<Acc>& moments, const Factor& inv_std_dev,
                                                 Granule* out) {
@@ -62,8 +63,13 @@ __device__ __forceinline__ void StoreNormalised(const Group& group, const Held& 
     const auto store_fetched = [&](auto full) {
       store([&](int v, Values weights, Values biases) {
         if (v % kAtOnce == 0) {
-          weight.template Fetch<kAtOnce, decltype(full)::value>(group, v, count);
-          bias.template Fetch<kAtOnce, decltype(full)::value>(group, v, count);
+          if (v == 0) {
+            weight.template Fetch<kAtOnce, decltype(full)::value, kBegun>(group, v, count);
+            bias.template Fetch<kAtOnce, decltype(full)::value, kBegun>(group, v, count);
+          } else {
+            weight.template Fetch<kAtOnce, decltype(full)::value>(group, v, count);
+            bias.template Fetch<kAtOnce, decltype(full)::value>(group, v, count);
+          }
           weight.template FetchRest<kAtOnce>(group, v, count);
           bias.template FetchRest<kAtOnce>(group, v, count);
         }
@@ -177,20 +183,26 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess),
   // More would take registers from the row.
   constexpr int kMost = (Shape::kLooksAhead ? 64 : 32) / static_cast<int>(sizeof(typename Held::Unit));
   constexpr int kAtOnce = kFew ? 0 : kMost < Parameter::kTogether ? kMost : Parameter::kTogether;
+  // As many as registers are left for are on their way during the reduction.
+  constexpr bool kBegins = kInUsualLaunch<kAccess> && Shape::kOfBlocks && !Shape::kOfWords && Shape::kBytes > 64;
+  constexpr int kBegun = !kBegins ? 0 : sizeof(T) == 2 && kAtOnce > 2 ? 2 : kAtOnce;
   const auto finish = [&](const auto& begun, Loads& loads, const auto& again) {
     auto row = begun;
     Parameter weight(row.weight_word, row.weight, Acc{1});
     Parameter bias(row.bias_word, row.bias, Acc{0});
-    if (kFew) {
+    if constexpr (kFew) {
       weight.Prefetch(group, row.x.count);
       bias.Prefetch(group, row.x.count);
+    } else if constexpr (kBegun > 0) {
+      weight.template Prefetch<kBegun>(group, row.x.count);
+      bias.template Prefetch<kBegun>(group, row.x.count);
     }
     const auto moments = MomentsOf<Acc>(group, loads.x, loads.beginning, row.x.count, mean);
     loads.x.StayPacked();
     if constexpr (kFindsAgain) {
       row = again();
-      weight = Parameter(row.weight_word, row.weight, Acc{1});
-      bias = Parameter(row.bias_word, row.bias, Acc{0});
+      weight.FindAgain(row.weight_word, row.weight);
+      bias.FindAgain(row.bias_word, row.bias);
     }
     const bool is_held = !moments.LeaveF32(arguments.epsilon) && row.y != nullptr;
     const bool is_same = is_held && weight.IsOfSameType() && bias.IsOfSameType();
@@ -203,7 +215,7 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess),
       const auto inv_std_dev = moments.template InvStdDev<T>(arguments.epsilon);
       StoreStatistics(group, row, moments, inv_std_dev);
       if (is_same) {
-        StoreNormalised<kAtOnce>(group, loads.x, row, weight, bias, moments, inv_std_dev, space.Out());
+        StoreNormalised<kAtOnce, kBegun>(group, loads.x, row, weight, bias, moments, inv_std_dev, space.Out());
       } else {
         StoreNormalisedByWide<Wide>(group, loads.x, row, moments, inv_std_dev, space.Out());
       }

@@ -49,15 +49,15 @@ __device__ __forceinline__ void StoreScaledBy(const Group& group, const Held& he
   });
 }
 
-/// With weights of its type. `kFetched`: they were asked for before the row's reduction. Registers hold no more than 4
-/// vectors of them beside the row.
+/// With weights of its type. `kFetched`: the first of them were asked for before the row's reduction. Registers hold no
+/// more than 4 vectors of them beside the row.
 template <bool kFetched, typename Acc, typename Held, typename Group, typename Parameter, typename Factor>
 __device__ __forceinline__ void StoreScaled(const Group& group, const Held& held, Parameter& weight,
                                             const Factor& factor, typename Held::Element* y, int width, Granule* out) {
   const auto store = [&](auto full) {
     StoreScaledBy<Acc>(group, held, factor, y, width, out, [&](int v, Acc(&weights)[Held::kLength]) {
       if (v % Parameter::kTogether == 0) {
-        if (!kFetched) {
+        if (!kFetched || v > 0) {
           weight.template Fetch<Parameter::kTogether, decltype(full)::value>(group, v, width);
         }
         weight.template FetchRest<Parameter::kTogether>(group, v, width);
@@ -154,7 +154,8 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess),
   using Held = HeldRow<T, Shape, kAccess>;
   using Loads = RowLoads<Held, FillZero>;
   // Registers hold no more weights beside the row; and where blocks have words, others of them hide the way.
-  constexpr bool kFetched = Shape::kBytes <= 64 && !(Shape::kOfWords && Shape::kOfBlocks);
+  constexpr bool kFetched =
+      !(Shape::kOfWords && Shape::kOfBlocks) && (Shape::kBytes <= 64 || (Held::kPlain && Shape::kOfBlocks));
   const int blocks = arguments.tuning.cluster_blocks;
   const int width = static_cast<int>(arguments.width);
   auto group = RowGrid<typename Shape::Group>::GroupOf(blocks);
