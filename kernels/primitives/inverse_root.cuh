@@ -1,4 +1,4 @@
-// Arithmetic of the norms.
+// Arithmetic of the norms, and products that nothing is fused with.
 #ifndef KERNELWIRE_KERNELS_PRIMITIVES_INVERSE_ROOT_CUH_
 #define KERNELWIRE_KERNELS_PRIMITIVES_INVERSE_ROOT_CUH_
 
@@ -23,7 +23,7 @@ __device__ __forceinline__ float InverseRoot(float x) {
 
 __device__ __forceinline__ double InverseRoot(double x) { return 1.0 / sqrt(x); }
 
-/// A factor in two parts: `rest` is what `value` lacks, 0 where that is no finite number.
+/// A factor in two parts: `rest` is what `value` lacks, never less than nothing; 0 where that is no finite number.
 struct TwoPartFactor {
   float value;
   float rest;
@@ -31,18 +31,22 @@ struct TwoPartFactor {
   __device__ __forceinline__ explicit operator float() const { return value + rest; }
 };
 
-/// 1 / sqrt(x), to some 2^-40 of it if x is between 2^-90 and 2^90: the approximation, and the step of Newton's method
-/// that is left to add.
+/// 1 / sqrt(x), to some 2^-40 of it: the approximation, and the step of Newton's method that is left to add. The first
+/// part is lowered by more than the approximation may be too large (2 ulp), so that the rest has its sign, and a
+/// product with -0 stays -0.
 __device__ __forceinline__ TwoPartFactor InverseRootInTwo(float x) {
+  constexpr int kLowered = 4;  // ulp
   const float root = rsqrtf(x);
-  const float square = root * root;
-  const float lost = fmaf(root, root, -square);
-  const float error = fmaf(-x, lost, fmaf(-x, square, 1.0F));
-  return {root, isfinite(root) && root != 0.0F ? 0.5F * root * error : 0.0F};
+  const float product = x * root;
+  const float lost = fmaf(x, root, -product);
+  const float error = fmaf(-lost, root, fmaf(-product, root, 1.0F));
+  const bool is_plain = isfinite(root) && root != 0.0F;
+  const float value = is_plain ? __int_as_float(__float_as_int(root) - kLowered) : root;
+  return {value, is_plain ? fmaf(0.5F * root, error, root - value) : 0.0F};
 }
 
-/// What rows of T are multiplied by. FP32 results would show the rounding of their row's factor, in each of them alike;
-/// of 16 bits they do not, and f64's need not.
+/// What rows of T are multiplied by. Results of FP32 rows would show the rounding of their row's factor, in each of
+/// them alike; of 16 bits they do not, and f64's need not.
 template <typename T, typename Acc>
 using RowFactor = std::conditional_t<std::is_same_v<T, float> && std::is_same_v<Acc, float>, TwoPartFactor, Acc>;
 

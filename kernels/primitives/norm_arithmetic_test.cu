@@ -37,35 +37,43 @@ class NormArithmeticTest : public testing::DeviceBodyTest {
   }
 };
 
-/// Of each number its inverse root as a factor, in f64, and the product of three and that.
+/// Of each number its inverse root as a factor, in f64 and as a float, the product of three and that, and -1 if its
+/// product with -0 is -0.
 struct FactorOfEach {
   using In = float;
   using Out = double;
 
   __device__ void operator()(const float* in, double* out) const {
     const TwoPartFactor factor = InverseRootFor<float>(in[threadIdx.x]);
-    out[2 * threadIdx.x] = static_cast<double>(factor.value) + static_cast<double>(factor.rest);
-    out[2 * threadIdx.x + 1] = static_cast<double>(Times(3.0F, factor));
+    double* const mine = out + 4 * threadIdx.x;
+    mine[0] = static_cast<double>(factor.value) + static_cast<double>(factor.rest);
+    mine[1] = static_cast<double>(static_cast<float>(factor));
+    mine[2] = static_cast<double>(Times(3.0F, factor));
+    mine[3] = copysign(1.0, static_cast<double>(Times(-0.0F, factor)));
   }
 };
 
 TEST_F(NormArithmeticTest, InverseRootsHaveMoreDigitsThanAFloat) {
-  const std::vector<float> numbers = Positive(90);
-  const auto found = Run(FactorOfEach{}, numbers, 2 * numbers.size(), kCount);
+  std::vector<float> numbers = Positive(100);
+  numbers[0] = 3.3e38F;
+  numbers[1] = 0x1p-120F;
+  const auto found = Run(FactorOfEach{}, numbers, 4 * numbers.size(), kCount);
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     const double expected = 1.0 / std::sqrt(static_cast<double>(numbers[i]));
-    EXPECT_NEAR(found[2 * i] / expected, 1.0, std::ldexp(1.0, -40)) << numbers[i];
-    EXPECT_EQ(found[2 * i + 1], static_cast<double>(static_cast<float>(3.0 * expected))) << numbers[i];
+    EXPECT_NEAR(found[4 * i] / expected, 1.0, std::ldexp(1.0, -40)) << numbers[i];
+    EXPECT_EQ(found[4 * i + 1], static_cast<double>(static_cast<float>(expected))) << numbers[i];
+    EXPECT_EQ(found[4 * i + 2], static_cast<double>(static_cast<float>(3.0 * expected))) << numbers[i];
+    EXPECT_EQ(found[4 * i + 3], -1.0) << numbers[i];
   }
 }
 
 TEST_F(NormArithmeticTest, InverseRootsOfZeroInfinityAndNanAreThoseOfOneStep) {
-  const auto found = Run(FactorOfEach{}, {0.0F, kInf, kNan, -1.0F}, 8, 4);
+  const auto found = Run(FactorOfEach{}, {0.0F, kInf, kNan, -1.0F}, 16, 4);
   EXPECT_EQ(found[0], std::numeric_limits<double>::infinity());
-  EXPECT_EQ(found[1], std::numeric_limits<double>::infinity());
-  EXPECT_EQ(found[2], 0.0);
-  EXPECT_EQ(found[3], 0.0);
-  for (const std::size_t i : {4, 5, 6, 7}) {
+  EXPECT_EQ(found[2], std::numeric_limits<double>::infinity());
+  EXPECT_EQ(found[4], 0.0);
+  EXPECT_EQ(found[6], 0.0);
+  for (const std::size_t i : {8, 9, 10, 12, 13, 14}) {
     EXPECT_TRUE(std::isnan(found[i])) << i;
   }
 }

@@ -202,7 +202,7 @@ __global__ void __launch_bounds__(kInSmallBlocks<Shape, kAccess> ? kMostThreadsO
         loads.x.StayPacked();
         if constexpr (kFindsAgain) {
           row = again();
-          weight = DeviceParameter<Held, Acc, kAccess>(row.weight_word, row.weight, Acc{1});
+          weight.FindAgain(row.weight_word, row.weight);
         } else {
           weight.StayPacked();
         }

@@ -153,7 +153,8 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess),
   using Acc = AccumulatorOf<T>;
   using Held = HeldRow<T, Shape, kAccess>;
   using Loads = RowLoads<Held, FillZero>;
-  // Registers hold no more weights beside the row; and where blocks have words, others of them hide the way.
+  // The first 4 vectors: registers hold no more beside the row, nor those beside much else that lanes remember. Where
+  // blocks have words, others of them hide the way.
   constexpr bool kFetched =
       !(Shape::kOfWords && Shape::kOfBlocks) && (Shape::kBytes <= 64 || (Held::kPlain && Shape::kOfBlocks));
   const int blocks = arguments.tuning.cluster_blocks;

@@ -96,12 +96,11 @@ template <typename Acc, typename Source, typename Row>
 __device__ __forceinline__ void StoreScaledRange(const BlockGroup& group, const Source& source, const Row& row,
                                                  const RowPart& range, double mean_square, const NormEpsilon& epsilon,
                                                  Granule* out) {
-  const auto in_acc = static_cast<Acc>(mean_square);
-  if (std::is_same_v<Acc, float> && MeanSquareLeavesF32(in_acc, epsilon.As<Acc>())) {
+  const RmsFactor<typename Source::Element, Acc> scale(static_cast<Acc>(mean_square), epsilon);
+  if (scale.leaves_f32) {
     StoreScaledPartInF64(group, source, range, mean_square, epsilon.f64, row.y, row.weight, row.weight_word, out);
   } else {
-    StoreScaledPart<Acc>(group, source, range, RmsFactor<typename Source::Element, Acc>(in_acc, epsilon).factor, row.y,
-                         row.weight, row.weight_word, out);
+    StoreScaledPart<Acc>(group, source, range, scale.factor, row.y, row.weight, row.weight_word, out);
   }
 }
 
