@@ -33,11 +33,10 @@ __device__ __forceinline__ Acc MaximumOf(const Held& held, int s) {
 /// The exponentials of what a thread holds, those of a stretch below the same maximum; see ScaledExp.
 template <typename Out, typename Acc, typename Held>
 struct Exponentials {
-  using Statistics = RunningSoftmax<Acc, Acc>;
   Acc values[Held::kHeld];
 
-  /// Fills in stretch `s`, and returns its statistics; the sum runs in four chains.
-  __device__ __forceinline__ Statistics Compute(const Held& held, int s, Acc maximum) {
+  /// Fills in stretch `s`, and returns its sum, which runs in four chains.
+  __device__ __forceinline__ Acc Compute(const Held& held, int s, Acc maximum) {
     const Acc offset = SoftmaxOffset(maximum);
     Acc sums[4] = {};
 #pragma unroll
@@ -51,7 +50,7 @@ struct Exponentials {
         sums[i % 4] += values[i];
       }
     }
-    return {maximum, ((sums[0] + sums[1]) + (sums[2] + sums[3])) * static_cast<Acc>(1.0F / kExpScale<Out>)};
+    return ((sums[0] + sums[1]) + (sums[2] + sums[3])) * static_cast<Acc>(1.0F / kExpScale<Out>);
   }
 };
 

@@ -66,7 +66,7 @@ __global__ void __launch_bounds__(InterleavedTile::kThreads)
       statistics = Merge<Out>(statistics, parts[i][lane]);
     }
     __syncthreads();  // before the next tile overwrites the parts
-    const SoftmaxResult<kLog, Out, Acc, kLog> result(statistics);
+    const SoftmaxResult<kLog, Out, Acc> result(statistics);
     for (std::int64_t i = part; i < width; i += InterleavedTile::kParts) {
       piece.y[row + i * arguments.inner] = Narrow<Out>(result(Widen<Acc>(x[i * arguments.inner])));
     }

@@ -157,7 +157,7 @@ __global__ void __launch_bounds__(InterleavedThread<kParts>::kThreads)
     SoftmaxInterleavedHeldKernel(const __grid_constant__ SoftmaxArguments arguments, const InterleavedUnits units) {
   AwaitEarlierWork(arguments);
   using Acc = AccumulatorOf<T>;
-  using Result = SoftmaxResult<kLog, T, Acc, kLog>;
+  using Result = SoftmaxResult<kLog, T, Acc>;
   constexpr bool kKeep = kKeepsExponentials<T, kLog, kParts, kHeld>;
   const InterleavedThread<kParts> thread;
   const std::int64_t step = std::int64_t{gridDim.x} * thread.kUnits;

@@ -44,7 +44,7 @@ __device__ __forceinline__ auto Agree(Group& group, Held& held, Exponentials<Out
   held.StayPacked();
 #pragma unroll
   for (int s = 0; s < Held::kStretches; ++s) {
-    const Acc own = exponentials.Compute(held, s, agreed.own_maxima[s]).sum;
+    const Acc own = exponentials.Compute(held, s, agreed.own_maxima[s]);
     const Acc sum = group.ReduceWarp(own, [](Acc a, Acc b) { return a + b; });
     parts.of_stretch[s] = Statistics{agreed.own_maxima[s], sum};
   }

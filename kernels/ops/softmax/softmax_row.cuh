@@ -3,7 +3,6 @@
 #define KERNELWIRE_KERNELS_OPS_SOFTMAX_SOFTMAX_ROW_CUH_
 
 #include <cstdint>
-#include <type_traits>
 
 #include "kernels/core/launch.h"
 #include "kernels/ops/softmax/softmax.h"
@@ -47,8 +46,8 @@ __device__ __forceinline__ SoftmaxRow<T, T> UsualSoftmaxRowAt(const SoftmaxArgum
           UsualRowAt(static_cast<T*>(only.outputs[0]), row, arguments.width)};
 }
 
-/// From a row's statistics to its results: probabilities, or (kLog) their logarithms. `kWhole`: all digits of a sum
-/// that has more than Acc are to count.
+/// From a row's statistics to its results: probabilities, or (kLog) their logarithms. `kWhole`: probabilities are
+/// divided by all digits of a sum that has more than Acc.
 template <bool kLog, typename Out, typename Acc, bool kWhole = false>
 struct SoftmaxResult {
   static constexpr Acc kScale = kExpScale<Out>;  // 1 but for BF16
@@ -63,13 +62,15 @@ struct SoftmaxResult {
       : maximum(row.maximum),
         sum(static_cast<Acc>(row.sum)),
         rest(static_cast<Acc>(row.sum - static_cast<Sum>(sum))),
-        last(kLog && kWhole     ? static_cast<Acc>(log(row.sum))
-             : kLog             ? log(sum)
+        last(kLog               ? static_cast<Acc>(log(row.sum))
              : sizeof(Out) == 2 ? static_cast<Acc>(Sum{1} / row.sum / Sum{kScale})
                                 : Acc{1} / sum) {}
 
   __device__ __forceinline__ explicit SoftmaxResult(const TwoPartSoftmax& row)
-      : maximum(row.maximum), sum(row.sum), rest(row.rest), last(kLog ? log(row.sum) : Acc{1} / row.sum) {}
+      : maximum(row.maximum),
+        sum(row.sum),
+        rest(row.rest),
+        last(kLog ? log(row.sum) + row.rest / row.sum : Acc{1} / row.sum) {}
 
   __device__ __forceinline__ Acc operator()(Acc x) const {
     return kLog ? (x - maximum) - last : Quotient(ScaledExp<Out>(x - maximum));

@@ -5,12 +5,14 @@
 #include <cuda_runtime.h>
 
 #include <cstdint>
+#include <type_traits>
 
 #include "kernels/device/launch.cuh"
 #include "kernels/ops/softmax/softmax.h"
 #include "kernels/ops/softmax/softmax_exponentials.cuh"
 #include "kernels/ops/softmax/softmax_row.cuh"
 #include "kernels/primitives/cache_priority.cuh"
+#include "kernels/primitives/inverse_root.cuh"
 #include "kernels/primitives/row_parts.cuh"
 #include "kernels/primitives/row_stream.cuh"
 #include "kernels/primitives/running_softmax.cuh"
@@ -24,7 +26,7 @@ __device__ __forceinline__ RunningSoftmax<Acc> Together(BlockGroup& group, const
   const Acc maximum =
       group.Reduce(RowParts<Acc, 1>{{own.maximum}}, kMinusInfinity<Acc>, [](Acc a, Acc b) { return fmax(a, b); });
   const Acc factor = SoftmaxExp<Out>(own.maximum - SoftmaxOffset(maximum));
-  return {maximum, RowSum(group, RowParts<double, 1>{{own.sum * static_cast<double>(factor)}})};
+  return {maximum, RowSum(group, RowParts<double, 1>{{RoundedProduct(own.sum, static_cast<double>(factor))}})};
 }
 
 /// The statistics of a part of a row in one pass: each thread keeps a running maximum and sum, and the threads' are
@@ -60,7 +62,7 @@ __device__ __forceinline__ RunningSoftmax<Acc> SafeStatistics(BlockGroup& group,
   ForEachStretch<T>(group, part, [&](std::int64_t first, int count) {
     const auto held = ReadStretch(group, source, part, first, count);
     Exponentials<Out, Acc, typename Source::Held> exponentials;
-    sum += static_cast<double>(exponentials.Compute(held, 0, maximum).sum);
+    sum += static_cast<double>(exponentials.Compute(held, 0, maximum));
   });
   return {maximum, group.Reduce(RowParts<double, 1>{{sum}}, 0.0, [](double a, double b) { return a + b; })};
 }
@@ -116,6 +118,7 @@ __global__ void __launch_bounds__(kMostThreadsOfStream<kPlain>, kPlain ? 4 : 1) 
   AwaitEarlierWork(arguments);
   using Acc = AccumulatorOf<T, Out>;
   using Source = StreamedRow<T, FillMinusInfinity, kPlain>;
+  using Result = SoftmaxResult<kLog, Out, Acc, std::is_same_v<Out, float>>;
   const RowTuning& tuning = arguments.tuning;
   BlockGroup group(1);
   const StreamSpace<T, kPlain, 1> space;
@@ -138,8 +141,8 @@ __global__ void __launch_bounds__(kMostThreadsOfStream<kPlain>, kPlain ? 4 : 1) 
         }
         const auto statistics =
             kPlain || pass == StreamPass::kResults ? MergeStatistics<Out>(group, totals) : statistics_of(range);
-        StoreProbabilities(group, source, ahead, range, row.y, SoftmaxResult < kLog, Out, Acc,
-                           kLog || sizeof(Out) == 4 > (statistics), PriorityOfResults(tuning), space.Out());
+        StoreProbabilities(group, source, ahead, range, row.y, Result(statistics), PriorityOfResults(tuning),
+                           space.Out());
       });
 }
 
