@@ -209,15 +209,13 @@ TEST_P(RowOrderTest, TheUsualLaunchChangesNoBit) {
   SCOPED_TRACE("seed " + std::to_string(kRowSeed));
   const auto& [name, row_inputs, parameters, dtype] = GetParam();
   const Operator& op = *FindOperator(name);
-  for (const std::int64_t width :
-       {7,    64,   100,   101,   141,   173,   254,   256,   257,   320,   333,    508,    513,
-        661,  764,  768,   1000,  1001,  1024,  1025,  1301,  1537,  1999,  2048,   3000,   4097,
-        5000, 8192, 12289, 16384, 18432, 24580, 33001, 40000, 65536, 65540, 131073, 150000, 210001}) {
-    const auto case_of = [&, op_inputs = row_inputs, op_parameters = parameters, type = dtype](std::int64_t rows) {
+  const auto compare = [&, op_inputs = row_inputs, op_parameters = parameters, type = dtype](
+                           DeviceRunner& device, std::int64_t rows, std::int64_t width) {
+    const auto case_of = [&](std::int64_t count) {
       OperatorCase test_case;
-      test_case.name = std::to_string(rows) + "_rows_of_" + std::to_string(width);
+      test_case.name = std::to_string(count) + "_rows_of_" + std::to_string(width);
       for (int i = 0; i < op_inputs; ++i) {
-        test_case.inputs.push_back(FirstRows(type, rows, width, kRowSeed + static_cast<std::uint64_t>(i)));
+        test_case.inputs.push_back(FirstRows(type, count, width, kRowSeed + static_cast<std::uint64_t>(i)));
       }
       for (int i = 0; i < op_parameters; ++i) {
         test_case.inputs.push_back(
@@ -225,16 +223,32 @@ TEST_P(RowOrderTest, TheUsualLaunchChangesNoBit) {
       }
       return test_case;
     };
-    const OperatorCase request = case_of(std::max<std::int64_t>(3, 30000 / width));
+    const OperatorCase request = case_of(rows);
     const OperatorCase other = case_of(1);
+    const auto alone = device.Run(op, request);
+    ASSERT_TRUE(alone.ok()) << alone.status();
+    const auto together = device.RunBatch(op, {&other, &request});
+    ASSERT_TRUE(together.ok()) << together.status();
+    for (std::size_t i = 0; i < alone->size(); ++i) {
+      EXPECT_TRUE(SameBits((*together)[1][i], (*alone)[i]))
+          << device.name() << ", " << request.name << ", output " << i;
+    }
+  };
+  for (const std::int64_t width :
+       {7,    64,   100,   101,   141,   173,   254,   256,   257,   320,   333,    508,    513,
+        661,  764,  768,   1000,  1001,  1024,  1025,  1301,  1537,  1999,  2048,   3000,   4097,
+        5000, 8192, 12289, 16384, 18432, 24580, 33001, 40000, 65536, 65540, 131073, 150000, 210001}) {
     for (DeviceRunner* const device : AllDeviceRunners()) {
-      const auto alone = device->Run(op, request);
-      ASSERT_TRUE(alone.ok()) << alone.status();
-      const auto together = device->RunBatch(op, {&other, &request});
-      ASSERT_TRUE(together.ok()) << together.status();
-      for (std::size_t i = 0; i < alone->size(); ++i) {
-        EXPECT_TRUE(SameBits((*together)[1][i], (*alone)[i]))
-            << device->name() << ", " << request.name << ", output " << i;
+      compare(*device, std::max<std::int64_t>(3, 30000 / width), width);
+    }
+  }
+  // Long rows, and more of them, which a GPU holds in other ways.
+  for (const std::int64_t width : {18432, 40000}) {
+    for (const std::int64_t mib : {8, 66}) {
+      for (DeviceRunner* const device : AllDeviceRunners()) {
+        if (device->name() != "host") {
+          compare(*device, (mib << 20) / (width * static_cast<std::int64_t>(SizeOf(dtype))), width);
+        }
       }
     }
   }
