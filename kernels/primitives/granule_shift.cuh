@@ -5,6 +5,7 @@
 #include <cuda_runtime.h>
 
 #include <cstdint>
+#include <type_traits>
 
 #include "kernels/primitives/granule.cuh"
 
@@ -23,6 +24,39 @@ __device__ __forceinline__ Granule ShiftedDown(const Words& words, unsigned bits
              __funnelshift_r(words[2], words[3], bits), __funnelshift_r(words[3], words[4], bits)}};
   } else {
     return {{words[0], words[1], words[2], words[3]}};
+  }
+}
+
+/// The reverse: words of the vectors before, as many as the distance, and then a vector's own, become the granule that
+/// begins where the first of them is cut.
+template <typename T, int kWords>
+__device__ __forceinline__ Granule ShiftedUp(const unsigned (&words)[kWords], unsigned bits) {
+  if constexpr (sizeof(T) == 2) {
+    return {{__funnelshift_l(words[0], words[1], bits), __funnelshift_l(words[1], words[2], bits),
+             __funnelshift_l(words[2], words[3], bits), __funnelshift_l(words[3], words[4], bits)}};
+  } else {
+    return {{words[0], words[1], words[2], words[3]}};
+  }
+}
+
+/// Calls f(words, bits) for a distance of `bytes` < 16, a whole number of elements, that is the same for all lanes of a
+/// warp: so many words, which the compiler knows, and bits of one.
+template <typename T, typename F>
+__device__ __forceinline__ void WithKnownShift(int bytes, const F& f) {
+  const unsigned bits = static_cast<unsigned>(bytes) % 4 * 8;
+  if constexpr (sizeof(T) == 8) {
+    return bytes == 0 ? f(std::integral_constant<int, 0>{}, bits) : f(std::integral_constant<int, 2>{}, bits);
+  } else {
+    switch (bytes / 4) {
+      case 0:
+        return f(std::integral_constant<int, 0>{}, bits);
+      case 1:
+        return f(std::integral_constant<int, 1>{}, bits);
+      case 2:
+        return f(std::integral_constant<int, 2>{}, bits);
+      default:
+        return f(std::integral_constant<int, 3>{}, bits);
+    }
   }
 }
 

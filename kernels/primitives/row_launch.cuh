@@ -37,6 +37,9 @@ template <bool kLooksAhead, RowAccess kAccess, typename Group, typename RowAt, t
 __device__ __forceinline__ void ForEachRow(Group& group, int cluster_blocks, std::int64_t rows, const RowAt& row_at,
                                            const Space& /*space*/, Loads next, const Body& body) {
   using Grid = RowGrid<Group>;
+  // Rows that pass through shared memory leave their place before the next one comes there; others are on their way
+  // together.
+  constexpr bool kTogether = kLooksAhead && Space::kGranules == 0;
   const std::int64_t step = Grid::RowsOfGrid(cluster_blocks);
   std::int64_t index = Grid::FirstRow(cluster_blocks);
   if (kLooksAhead && index < rows) {
@@ -48,11 +51,16 @@ __device__ __forceinline__ void ForEachRow(Group& group, int cluster_blocks, std
       next.Begin(group, row);
     }
     Loads loads = next;
-    loads.Finish(group, row);
+    if (!kTogether) {
+      loads.Finish(group, row);
+    }
     index += step;
     asm volatile("" : "+l"(index));
     if (kLooksAhead && index < rows) {
       next.Begin(group, row_at(index));
+    }
+    if (kTogether) {
+      loads.Finish(group, row);
     }
     body(row, loads, [&] {
       std::int64_t same = index - step;

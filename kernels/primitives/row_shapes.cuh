@@ -9,6 +9,7 @@
 
 #include "kernels/primitives/row_access.h"
 #include "kernels/primitives/row_group.cuh"
+#include "kernels/primitives/row_shifted.cuh"
 #include "kernels/primitives/row_space.cuh"
 #include "kernels/primitives/row_tile.cuh"
 #include "kernels/primitives/row_tuning.h"
@@ -93,9 +94,14 @@ struct RowShape {
   // TuneRows asks for these for no others.
   static constexpr bool kOfPlainRows = kMuch && kVectors == 4;
 
-  template <typename T, RowAccess kAccess>
+  /// Whether rows that begin anywhere are moved in registers. Two of them on their way would not fit there: those of
+  /// two inputs, and of wider elements, whose results take more registers, where the next row is asked for ahead.
+  template <typename T, RowAccess kAccess, int kInputs>
+  static constexpr bool kShifts = kOfBlocks&& BeginAnywhere(kAccess) && kInputs == 1 && (sizeof(T) == 2 || !kAhead);
+  template <typename T, RowAccess kAccess, int kInputs>
   using Held = std::conditional_t<kAccess == RowAccess::kTiled, TiledVectors<T, kVectors>,
-                                  RowVectors<T, kVectors, InVectors(kAccess), kReadsMuch>>;
+                                  std::conditional_t<kShifts<T, kAccess, kInputs>, ShiftedVectors<T, kVectors>,
+                                                     RowVectors<T, kVectors, InVectors(kAccess), kReadsMuch>>>;
 
   // For __launch_bounds__: as many registers as let enough of the largest blocks run at a time. Rows that begin
   // anywhere want more, so their blocks are smaller (TuneRows).
@@ -130,7 +136,7 @@ struct RowShapeOfWords {
   static constexpr bool kReadsMuch = false;
   static constexpr bool kOfPlainRows = false;
 
-  template <typename T, RowAccess kAccess>
+  template <typename T, RowAccess kAccess, int kInputs>
   using Held = RowWords<T, kWords, kFirst>;
 
   static constexpr int BlockThreads(RowAccess /*access*/) { return kMostThreads; }
@@ -226,9 +232,9 @@ cudaError_t WithRowShape(const RowTuning& tuning, F&& f) {
   }
 }
 
-/// What a thread of `Shape` holds of a row.
-template <typename T, typename Shape, RowAccess kAccess>
-using HeldRow = typename Shape::template Held<T, kAccess>;
+/// What a thread of `Shape` holds of a row, of kInputs that are read for each result.
+template <typename T, typename Shape, RowAccess kAccess, int kInputs>
+using HeldRow = typename Shape::template Held<T, kAccess, kInputs>;
 
 template <RowAccess kAccess>
 using AccessTag = std::integral_constant<RowAccess, kAccess>;
@@ -236,7 +242,7 @@ using AccessTag = std::integral_constant<RowAccess, kAccess>;
 /// The places of an operator's kernels, which read kInputs rows for each result.
 template <typename T, typename Shape, RowAccess kAccess, int kInputs>
 using HeldSpace = std::conditional_t<kAccess == RowAccess::kTiled, RowTile<T, Shape, kInputs>,
-                                     RowSpace<HeldRow<T, Shape, kAccess>, typename Shape::Group, kInputs>>;
+                                     RowSpace<HeldRow<T, Shape, kAccess, kInputs>, typename Shape::Group, kInputs>>;
 
 }  // namespace kernelwire
 

@@ -165,11 +165,12 @@ RowTuning HoldInWords(RowWork work, std::int64_t row_bytes, int element_bytes, b
 }
 
 const Holdings& ForShiftedRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, bool wide) {
+  const bool of_two = work == RowWork::kTwoInputs;
   if (AreFewRows(row_bytes, rows)) {
-    return kOfFewShiftedRows;
+    return kOfFewShiftedRows[of_two];
   }
-  return AreSomeRows(row_bytes, rows) && row_bytes > kLongestRowOfBlock
-             ? kOfSomeLongShiftedRows[work == RowWork::kTwoInputs]
+  return of_two && AreSomeRows(row_bytes, rows) && row_bytes > kLongestRowOfBlock
+             ? kOfSomeLongShiftedRows
              : kOfShiftedRows[static_cast<std::size_t>(work)][wide];
 }
 

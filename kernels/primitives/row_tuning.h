@@ -211,7 +211,7 @@ struct RowDevice {
   bool clusters = true;           // blocks can share a row (compute capability 9.0 and above)
   std::int64_t shared_bytes = 0;  // the most that a block may have
 
-  /// Rows that are not plain pass through shared memory: two of them, and half a result.
+  /// Rows that are not plain may pass through shared memory: two of them, and half a result.
   std::int64_t LongestHeldRowBytes() const {
     constexpr std::int64_t kForExchange = 4096;
     std::int64_t longest = kLongestRowOfBlock;

@@ -161,21 +161,31 @@ inline constexpr Holdings kOfManyRows[][2] = {
 };
 
 // The same of rows of vectors that are not plain: a caller has them begin elsewhere, or elements have 8 bytes. They
-// want more of everything, so that fewer are at work at a time; blocks of 4 vectors have at most 256 threads.
+// want more of everything, so that fewer are at work at a time; blocks of 4 vectors have at most 256 threads. Those of
+// one input are moved in registers (row_shifted.cuh), those of two in shared memory.
 
-inline constexpr Holdings kOfFewShiftedRows = {{{16, 256, 4, kAtOnce},
-                                                {128, 128, 4, kAtOnce},
-                                                {256, 256, 4, kAtOnce},
-                                                {512, 256, 8, kAhead},
-                                                {1024, 512, 8, kAhead}}};
-
-/// rms_norm's of any element.
-inline constexpr Holdings kOfShiftedRowsWithOneSum = {
-    {{32, 256, 8, kAtOnce}, {128, 128, 8, kAtOnce}, {208, 256, 8, kAtOnce}, {1024, 512, 8, kAhead}}};
+/// One input, and two.
+inline constexpr Holdings kOfFewShiftedRows[2] = {
+    {{{16, 256, 4, kAtOnce},
+      {128, 128, 4, kAtOnce},
+      {256, 256, 4, kAtOnce},
+      {512, 256, 8, kAtOnce},
+      {1024, 512, 8, kAhead}}},
+    {{{16, 256, 4, kAtOnce},
+      {128, 128, 4, kAtOnce},
+      {256, 256, 4, kAtOnce},
+      {512, 256, 8, kAhead},
+      {1024, 512, 8, kAhead}}},
+};
 
 inline constexpr Holdings kOfShiftedRows[][2] = {
     // kOneSum
-    {kOfShiftedRowsWithOneSum, kOfShiftedRowsWithOneSum},
+    {{{{32, 256, 8, kAtOnce}, {128, 128, 8, kAtOnce}, {1024, 512, 8, kAhead}}},
+     {{{16, 256, 4, kAtOnce},
+       {32, 256, 8, kAtOnce},
+       {128, 128, 8, kAtOnce},
+       {208, 256, 8, kAtOnce},
+       {1024, 512, 8, kAhead}}}},
     // kTwoInputs
     {{{{15, 256, 4, kAtOnce},
        {28, 512, 8, kAtOnce},
@@ -189,37 +199,20 @@ inline constexpr Holdings kOfShiftedRows[][2] = {
        {216, 256, 8, kAhead},
        {1024, 512, 8, kAhead}}}},
     // kSoftmax
-    {{{{4, 512, 8, kAhead},
-       {9, 256, 4, kAtOnce},
-       {12, 512, 8, kAhead},
-       {24, 128, 4, kAtOnce},
-       {64, 512, 8, kAhead},
-       {128, 128, 8, kAhead},
-       {240, 256, 8, kAhead},
-       {1024, 512, 8, kAhead}}},
-     {{{30, 256, 8, kAtOnce}, {128, 128, 8, kAtOnce}, {256, 256, 8, kAtOnce}, {1024, 512, 8, kAhead}}}},
+    {{{{32, 256, 8, kAtOnce}, {256, 128, 8, kAtOnce}, {512, 256, 8, kAtOnce}, {1024, 512, 8, kAhead}}},
+     {{{32, 256, 8, kAtOnce}, {256, 128, 8, kAtOnce}, {512, 256, 8, kAtOnce}, {1024, 512, 8, kAhead}}}},
     // kMoments
-    {{{{4, 512, 8, kAhead},
-       {6, 256, 4, kAtOnce},
-       {52, 512, 8, kAhead},
-       {64, 256, 8, kAhead},
-       {140, 128, 8, kAhead},
-       {512, 256, 8, kAhead},
-       {1024, 512, 8, kAhead}}},
-     {{{6, 256, 4, kAtOnce},
-       {13, 256, 8, kAtOnce},
-       {52, 512, 8, kAhead},
-       {64, 256, 8, kAhead},
-       {104, 128, 8, kAhead},
-       {512, 256, 8, kAhead},
+    {{{{36, 256, 8, kAtOnce}, {52, 128, 8, kAtOnce}, {512, 256, 8, kAtOnce}, {1024, 512, 8, kAhead}}},
+     {{{8, 256, 4, kAtOnce},
+       {32, 256, 8, kAtOnce},
+       {100, 128, 8, kAtOnce},
+       {400, 256, 8, kAtOnce},
        {1024, 512, 8, kAhead}}}},
 };
 
-/// A few rounds of rows that a block does not hold; those of two inputs last.
-inline constexpr Holdings kOfSomeLongShiftedRows[2] = {
-    {{{104, 128, 8, kAtOnce}, {224, 512, 8, kAhead}, {256, 128, 8, kAhead}, {1024, 512, 8, kAhead}}},
-    {{{120, 128, 4, kAtOnce}, {256, 256, 4, kAtOnce}, {1024, 512, 8, kAhead}}},
-};
+/// Two inputs, a few rounds of rows that a block does not hold.
+inline constexpr Holdings kOfSomeLongShiftedRows = {
+    {{120, 128, 4, kAtOnce}, {256, 256, 4, kAtOnce}, {1024, 512, 8, kAhead}}};
 
 }  // namespace kernelwire
 

@@ -5,8 +5,8 @@
 // first one each, then the next one each, and so on. That follows from type, width and group alone. Most rows
 // that are no whole number of vectors are held in words instead (row_words.cuh).
 //
-// Rows that are not plain (a caller's pointer, a width that is no whole number of vectors), and rows that are asked for
-// while the one before is worked on, pass through shared memory (stretch_space.cuh).
+// Rows that are not plain (a caller's pointer, a width that is no whole number of vectors) pass through shared memory
+// (stretch_space.cuh); where a block has one for each result, they are moved in registers instead (row_shifted.cuh).
 #ifndef KERNELWIRE_KERNELS_PRIMITIVES_ROW_VECTORS_CUH_
 #define KERNELWIRE_KERNELS_PRIMITIVES_ROW_VECTORS_CUH_
 
@@ -86,6 +86,8 @@ struct RowLayout {
   static constexpr int kHeld = kVectors * kLength;  // elements of a thread
   static constexpr int kVectorsOfStretch = kVectorsTogether;
   static constexpr int kStretches = kVectors / kVectorsOfStretch;
+  /// Whether rows are moved in registers on their way out, which leaves fewer for parameters.
+  static constexpr bool kMoves = false;
 
   /// Where this thread's vector `v` begins, in elements from the first that the group holds.
   template <typename Group>
@@ -144,6 +146,44 @@ struct RowLayout {
   }
 };
 
+/// The same of vectors of 16 bytes.
+template <typename T, int kVectorsOfThread>
+struct VectorLayout : RowLayout<T, Granule, kVectorsOfThread, (kVectorsOfThread < 4 ? kVectorsOfThread : 4)> {
+  using Layout = RowLayout<T, Granule, kVectorsOfThread, (kVectorsOfThread < 4 ? kVectorsOfThread : 4)>;
+  using Layout::HasWhole;
+  using Layout::IndexOf;
+  using Layout::kLength;
+  using Layout::kStretches;
+  using Layout::kVectorsOfStretch;
+  using Layout::vectors;
+
+  /// What the group could hold beyond the end of a row of `count` elements becomes `fill`. `kFirst`: the first vector
+  /// of a stretch that may reach there.
+  template <int kFirst, typename Group>
+  __device__ __forceinline__ void FillBeyond(const Group& group, int count, T fill) {
+#pragma unroll
+    for (int s = 0; s < kStretches; ++s) {
+      if (HasWhole(group, s, count)) {
+        continue;
+      }
+#pragma unroll
+      for (int v = s * kVectorsOfStretch + kFirst; v < (s + 1) * kVectorsOfStretch; ++v) {
+        const int left = count - IndexOf(group, v);
+        if (left >= kLength) {
+          continue;
+        }
+        T elements[kLength];
+        memcpy(elements, &vectors[v], sizeof(elements));
+#pragma unroll
+        for (int j = 0; j < kLength; ++j) {
+          elements[j] = j < left ? elements[j] : fill;
+        }
+        memcpy(&vectors[v], elements, sizeof(elements));
+      }
+    }
+  }
+};
+
 /// What one thread holds of a row of T. All members of the group call Begin, Finish and Store together.
 ///
 /// `kPlainRows`: every row of the launch begins on a 16-byte boundary and is a whole number of vectors, which the host
@@ -151,8 +191,8 @@ struct RowLayout {
 /// Begin and Finish, and the vectors may still be those of another row. `kLasting`: plain rows are read
 /// with CachePriority::kLong.
 template <typename T, int kVectorsOfThread, bool kPlainRows, bool kLasting = false>
-struct RowVectors : RowLayout<T, Granule, kVectorsOfThread, (kVectorsOfThread < 4 ? kVectorsOfThread : 4)> {
-  using Layout = RowLayout<T, Granule, kVectorsOfThread, (kVectorsOfThread < 4 ? kVectorsOfThread : 4)>;
+struct RowVectors : VectorLayout<T, kVectorsOfThread> {
+  using Layout = VectorLayout<T, kVectorsOfThread>;
   using Layout::FirstOf;
   using Layout::HasWhole;
   using Layout::IndexOf;
@@ -213,7 +253,7 @@ struct RowVectors : RowLayout<T, Granule, kVectorsOfThread, (kVectorsOfThread < 
       AwaitCopies();
       __syncwarp(group.members());
       TakeVectors(group, row, place);
-      FillBeyond(group, row.count, Fill::template Value<T>());
+      this->template FillBeyond<kFirstThatEnds<Group>>(group, row.count, Fill::template Value<T>());
     }
   }
 
@@ -273,30 +313,6 @@ struct RowVectors : RowLayout<T, Granule, kVectorsOfThread, (kVectorsOfThread < 
   template <typename Group>
   static __device__ __forceinline__ Space<Group> SpaceOf(const Group& group, Granule* place, int s) {
     return {group, place + s * Space<Group>::kGranules};
-  }
-
-  template <typename Group>
-  __device__ __forceinline__ void FillBeyond(const Group& group, int count, T fill) {
-#pragma unroll
-    for (int s = 0; s < kStretches; ++s) {
-      if (HasWhole(group, s, count)) {
-        continue;
-      }
-#pragma unroll
-      for (int v = s * kVectorsOfStretch + kFirstThatEnds<Group>; v < (s + 1) * kVectorsOfStretch; ++v) {
-        const int left = count - IndexOf(group, v);
-        if (left >= kLength) {
-          continue;
-        }
-        T elements[kLength];
-        memcpy(elements, &vectors[v], sizeof(elements));
-#pragma unroll
-        for (int j = 0; j < kLength; ++j) {
-          elements[j] = j < left ? elements[j] : fill;
-        }
-        memcpy(&vectors[v], elements, sizeof(elements));
-      }
-    }
   }
 };
 

@@ -254,6 +254,45 @@ TEST_P(RowOrderTest, TheUsualLaunchChangesNoBit) {
   }
 }
 
+/// Rows of whole vectors, few, some and many of them, that begin off a boundary of 16 bytes, each by another distance,
+/// as do their results.
+TEST_P(RowOrderTest, WhereLongRowsBeginChangesNoBit) {
+  SCOPED_TRACE("seed " + std::to_string(kRowSeed));
+  const auto& [name, row_inputs, parameters, dtype] = GetParam();
+  const Operator& op = *FindOperator(name);
+  const auto size = static_cast<std::int64_t>(SizeOf(dtype));
+  for (const std::int64_t width : {1536, 8192, 12296, 18432, 40000, 70000, 140000}) {
+    for (const std::int64_t mib : {1, 8, 66}) {
+      const std::int64_t rows = std::max<std::int64_t>(3, (mib << 20) / (width * size));
+      OperatorCase dense;
+      dense.name = std::to_string(rows) + "_rows_of_" + std::to_string(width);
+      OperatorCase apart = dense;
+      for (int i = 0; i < row_inputs; ++i) {
+        dense.inputs.push_back(FirstRows(dtype, rows, width, kRowSeed + static_cast<std::uint64_t>(i)));
+        apart.layout.input_row_strides[static_cast<std::size_t>(i)] = width + 1 + i;
+        apart.layout.output_row_strides[static_cast<std::size_t>(i)] = width + 3 + i;
+      }
+      for (int i = 0; i < parameters; ++i) {
+        dense.inputs.push_back(MakeTensor(dtype, {width}, Values::kUniform, kRowSeed + static_cast<std::uint64_t>(i)));
+      }
+      apart.inputs = dense.inputs;
+      for (DeviceRunner* const device : AllDeviceRunners()) {
+        if (device->name() == "host" && mib > 1) {
+          continue;
+        }
+        const auto expected = device->Run(op, dense);
+        ASSERT_TRUE(expected.ok()) << expected.status();
+        const auto outputs = device->Run(op, apart);
+        ASSERT_TRUE(outputs.ok()) << outputs.status();
+        for (std::size_t i = 0; i < expected->size(); ++i) {
+          EXPECT_TRUE(SameBits((*outputs)[i], (*expected)[i]))
+              << device->name() << ", " << dense.name << ", output " << i;
+        }
+      }
+    }
+  }
+}
+
 /// A row that is computed in f64 takes part in one reduction more than others: those that come after it, worked on by
 /// the same threads, must not notice.
 TEST_P(RowOrderTest, RowsThatLeaveF32DoNotTroubleTheNext) {

@@ -169,7 +169,7 @@ __global__ void __launch_bounds__(kInSmallBlocks<Shape, kAccess> ? kMostThreadsO
     AddRmsNormResidentKernel(const __grid_constant__ AddRmsNormArguments arguments) {
   AwaitEarlierWork(arguments);
   using Acc = AccumulatorOf<T>;
-  using Held = HeldRow<T, Shape, kAccess>;
+  using Held = HeldRow<T, Shape, kAccess, 2>;
   using Loads = AddRmsNormLoads<Held>;
   const int blocks = arguments.tuning.cluster_blocks;
   const int width = static_cast<int>(arguments.width);

@@ -163,7 +163,7 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess),
     LayerNormResidentKernel(const __grid_constant__ LayerNormArguments arguments) {
   AwaitEarlierWork(arguments);
   using Acc = AccumulatorOf<T>;
-  using Held = HeldRow<T, Shape, kAccess>;
+  using Held = HeldRow<T, Shape, kAccess, 1>;
   using Loads = LayerNormLoads<Held>;
   using Parameter = DeviceParameter<Held, Acc, kAccess>;
   using Wide = WideParameter<Held, Acc, std::is_same_v<typename Held::Unit, Word> ? 2 : 1>;  // of two, beside the row
@@ -181,7 +181,7 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess),
   constexpr bool kAhead = Shape::kLooksAhead;
   constexpr bool kFindsAgain = Shape::kOfBlocks && !kAhead && !kFew;
   // More would take registers from the row.
-  constexpr int kMost = (Shape::kLooksAhead ? 64 : 32) / static_cast<int>(sizeof(typename Held::Unit));
+  constexpr int kMost = (Shape::kLooksAhead && !Held::kMoves ? 64 : 32) / static_cast<int>(sizeof(typename Held::Unit));
   constexpr int kAtOnce = kFew ? 0 : kMost < Parameter::kTogether ? kMost : Parameter::kTogether;
   // As many as registers are left for are on their way during the reduction.
   constexpr bool kBegins = kInUsualLaunch<kAccess> && Shape::kOfBlocks && !Shape::kOfWords && Shape::kBytes > 64;

@@ -151,7 +151,7 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess),
     RmsNormResidentKernel(const __grid_constant__ RmsNormArguments arguments) {
   AwaitEarlierWork(arguments);
   using Acc = AccumulatorOf<T>;
-  using Held = HeldRow<T, Shape, kAccess>;
+  using Held = HeldRow<T, Shape, kAccess, 1>;
   using Loads = RowLoads<Held, FillZero>;
   // The first 4 vectors: registers hold no more beside the row, nor those beside much else that lanes remember. Where
   // blocks have words, others of them hide the way.

@@ -63,7 +63,7 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess), Shape::ResidentB
     SoftmaxResidentKernel(const __grid_constant__ SoftmaxArguments arguments) {
   AwaitEarlierWork(arguments);
   using Acc = AccumulatorOf<T>;
-  using Held = HeldRow<T, Shape, kAccess>;
+  using Held = HeldRow<T, Shape, kAccess, 1>;
   using Loads = RowLoads<Held, FillMinusInfinity>;
   const int blocks = arguments.tuning.cluster_blocks;
   auto group = RowGrid<typename Shape::Group>::GroupOf(blocks);

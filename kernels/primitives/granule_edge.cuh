@@ -1,0 +1,100 @@
+// Parts of a granule, 16 bytes on a 16-byte boundary of which others belong to somebody else: read element by element,
+// and written in as few accesses as their length has powers of two.
+#ifndef KERNELWIRE_KERNELS_PRIMITIVES_GRANULE_EDGE_CUH_
+#define KERNELWIRE_KERNELS_PRIMITIVES_GRANULE_EDGE_CUH_
+
+#include <cuda_runtime.h>
+
+#include <cstring>
+
+#include "kernels/primitives/granule.cuh"
+
+namespace kernelwire {
+
+/// Bytes [from, behind) of the granule at `at`, whole elements, and zeros.
+template <typename T>
+__device__ __forceinline__ Granule LoadPartOfGranule(const void* at, int from, int behind) {
+  const T* const source = static_cast<const T*>(at);
+  __builtin_assume(__isGlobal(source));
+  T elements[kElementsOfGranule<T>];
+#pragma unroll
+  for (int j = 0; j < kElementsOfGranule<T>; ++j) {
+    const int byte = j * static_cast<int>(sizeof(T));
+    elements[j] = Narrow<T>(0.0F);
+    if (byte >= from && byte < behind) {
+      elements[j] = source[j];
+    }
+  }
+  Granule granule;
+  memcpy(&granule, elements, sizeof(granule));
+  Opaque(granule);
+  return granule;
+}
+
+__device__ __forceinline__ void StorePair(void* to, unsigned first, unsigned second) {
+  __builtin_assume(__isGlobal(to));
+  *static_cast<uint2*>(to) = make_uint2(first, second);
+}
+
+/// The first `bytes` < 16 of a granule, whole elements.
+template <typename T>
+__device__ __forceinline__ void StoreGranuleBegin(void* at, const Granule& granule, int bytes) {
+  auto* const to = static_cast<unsigned char*>(at);
+  const bool eight = (bytes & 8) != 0;
+  const bool four = (bytes & 4) != 0;
+  if (eight) {
+    StorePair(to, granule.words[0], granule.words[1]);
+  }
+  if (sizeof(T) < 8 && four) {
+    StoreWord(to + (bytes & 8), eight ? granule.words[2] : granule.words[0]);
+  }
+  if (sizeof(T) < 4 && (bytes & 2) != 0) {
+    const unsigned low = four ? granule.words[1] : granule.words[0];
+    const unsigned high = four ? granule.words[3] : granule.words[2];
+    StoreHalfWord(to + (bytes & 12), eight ? high : low);
+  }
+}
+
+/// Bytes [from, 16) of a granule, 0 < from, whole elements.
+template <typename T>
+__device__ __forceinline__ void StoreGranuleEnd(void* at, const Granule& granule, int from) {
+  auto* const to = static_cast<unsigned char*>(at);
+  if (sizeof(T) < 4 && (from & 2) != 0) {
+    const bool four = (from & 4) != 0;
+    const unsigned low = four ? granule.words[1] : granule.words[0];
+    const unsigned high = four ? granule.words[3] : granule.words[2];
+    StoreHalfWord(to + from, ((from & 8) != 0 ? high : low) >> 16);
+    from += 2;
+  }
+  if (sizeof(T) < 8 && (from & 4) != 0) {
+    StoreWord(to + from, (from & 8) != 0 ? granule.words[3] : granule.words[1]);
+    from += 4;
+  }
+  if (from == 8) {
+    StorePair(to + 8, granule.words[2], granule.words[3]);
+  }
+}
+
+/// Bytes [from, behind) of a granule, whole elements; less than all of it.
+template <typename T>
+__device__ __forceinline__ void StorePartOfGranule(void* at, const Granule& granule, int from, int behind) {
+  if (from == 0) {
+    StoreGranuleBegin<T>(at, granule, behind);
+  } else if (behind == 16) {
+    StoreGranuleEnd<T>(at, granule, from);
+  } else {  // a row that begins and ends here
+    T elements[kElementsOfGranule<T>];
+    memcpy(elements, &granule, sizeof(elements));
+#pragma unroll
+    for (int j = 0; j < kElementsOfGranule<T>; ++j) {
+      const int byte = j * static_cast<int>(sizeof(T));
+      if (byte >= from && byte < behind) {
+        static_cast<T*>(at)[j] = elements[j];
+      }
+    }
+  }
+}
+
+}  // namespace kernelwire
+
+#endif  // KERNELWIRE_KERNELS_PRIMITIVES_GRANULE_EDGE_CUH_

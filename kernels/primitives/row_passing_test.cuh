@@ -1,0 +1,122 @@
+// What tests of held rows share: rows go from memory to registers and back, each from where it begins to where it is to
+// lie, and nothing else is written.
+#ifndef KERNELWIRE_KERNELS_PRIMITIVES_ROW_PASSING_TEST_CUH_
+#define KERNELWIRE_KERNELS_PRIMITIVES_ROW_PASSING_TEST_CUH_
+
+#include <cuda_runtime.h>
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstring>
+#include <type_traits>
+#include <vector>
+
+#include "kernels/primitives/primitives_test.cuh"
+#include "kernels/primitives/row_group.cuh"
+#include "kernels/primitives/row_shapes.cuh"
+#include "kernels/primitives/row_vectors.cuh"
+
+namespace kernelwire::testing {
+
+/// The bits of an element.
+template <typename T>
+using BitsOf = std::conditional_t<sizeof(T) == 2, unsigned short,
+                                  std::conditional_t<sizeof(T) == 4, unsigned, unsigned long long>>;
+
+template <int kLanes>
+__device__ LaneGroup<kLanes> GroupOf(LaneGroup<kLanes>* /*tag*/) {
+  return {};
+}
+__device__ inline BlockGroup GroupOf(BlockGroup* /*tag*/) { return BlockGroup(1); }
+
+/// The rows of a tensor that begins with element `begin` of `in` go to where element `to` of `out` is. Behind all of
+/// these `out` has a place that stays zero if registers hold what they should.
+template <typename T, typename Shape>
+struct PassRows {
+  using Group = typename Shape::Group;
+  using Held = typename Shape::template Held<T, RowAccess::kShifted, 1>;
+  using In = BitsOf<T>;
+  using Out = BitsOf<T>;
+  int rows;
+  int width;
+  int begin;
+  int to;
+  int ins;     // elements of `in`
+  int outs;    // of `out`, before that place
+  bool alone;  // lanes of other rows do not come along
+
+  __device__ void operator()(const In* in, Out* out) const {
+    const int row = Shape::kOfBlocks ? static_cast<int>(blockIdx.x) : static_cast<int>(threadIdx.x) / Group::kLanes;
+    if (row >= rows) {
+      return;
+    }
+    Group group = GroupOf(static_cast<Group*>(nullptr));
+    if constexpr (!Shape::kOfBlocks) {
+      constexpr int kRowsOfWarp = 32 / Group::kLanes;
+      group.Begin(!alone && row / kRowsOfWarp * kRowsOfWarp + kRowsOfWarp <= rows);
+    }
+    const int first = begin + row * width;
+    const RowSource<T> source{reinterpret_cast<const T*>(in) + first, width, row > 0, first + width < ins};
+    Held held;
+    held.template Begin<FillMinusInfinity>(group, source, nullptr);
+    held.template Finish<FillMinusInfinity>(group, source, nullptr);
+    const T fill = FillMinusInfinity::Value<T>();
+    for (int v = 0; v < Held::kVectors; ++v) {
+      for (int j = 0; j < Held::kLength; ++j) {
+        const int index = Held::IndexOf(group, v) + j;
+        In found = 0;
+        memcpy(&found, reinterpret_cast<const char*>(&held.vectors[v]) + j * sizeof(T), sizeof(T));
+        In expected = 0;
+        memcpy(&expected, &fill, sizeof(T));
+        if (found != (index < width ? in[first + index] : expected)) {
+          out[outs] = 1;
+        }
+      }
+    }
+    Held::Store(group, reinterpret_cast<T*>(out) + to + row * width, width, nullptr,
+                [&](int v, int /*index*/) { return held.vectors[v]; });
+  }
+};
+
+/// Elements that are all unlike.
+template <typename Bits>
+std::vector<Bits> Numbered(int count) {
+  std::vector<Bits> bits(static_cast<std::size_t>(count));
+  for (std::size_t i = 0; i < bits.size(); ++i) {
+    bits[i] = static_cast<Bits>(i * 7919 + 1);
+  }
+  return bits;
+}
+
+/// Rows of a block of `threads` threads, or of a block each, from and to each of `places` neighbouring elements. `run`:
+/// DeviceBodyTest::Run.
+template <typename T, typename Shape, typename Run>
+void ExpectRowsPass(const Run& run, int places, int rows, int width, const LaunchShape& shape) {
+  using Bits = BitsOf<T>;
+  for (int begin = 0; begin < places; ++begin) {
+    for (int to = 0; to < places; ++to) {
+      for (const bool alone : {false, true}) {
+        SCOPED_TRACE(::testing::Message() << rows << " rows of " << width << " elements of " << sizeof(T)
+                                          << " bytes, from " << begin << " to " << to << (alone ? ", alone" : ""));
+        if (alone && Shape::kOfBlocks) {
+          continue;
+        }
+        const int count = rows * width;
+        const int outs = count + to + 1;
+        const std::vector<Bits> in = Numbered<Bits>(begin + count);  // nothing follows the last row
+        const auto out = run(PassRows<T, Shape>{rows, width, begin, to, begin + count, outs, alone}, in,
+                             static_cast<std::size_t>(outs) + 1, shape);
+        EXPECT_EQ(out[static_cast<std::size_t>(outs)], 0) << "what registers hold";
+        for (int i = 0; i < outs; ++i) {
+          const bool written = i >= to && i < to + count;
+          ASSERT_EQ(out[static_cast<std::size_t>(i)], written ? in[static_cast<std::size_t>(i - to + begin)] : Bits{0})
+              << "place " << i;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace kernelwire::testing
+
+#endif  // KERNELWIRE_KERNELS_PRIMITIVES_ROW_PASSING_TEST_CUH_

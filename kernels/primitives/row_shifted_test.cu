@@ -1,0 +1,55 @@
+// Rows in vectors that begin anywhere, by themselves: a block has every element in its place and the fill beyond,
+// wherever rows begin, and writes them wherever they are to lie, and nothing else.
+#include <cuda_bf16.h>
+#include <cuda_runtime.h>
+#include <gtest/gtest.h>
+
+#include <cstddef>
+
+#include "kernels/primitives/granule.cuh"
+#include "kernels/primitives/primitives_test.cuh"
+#include "kernels/primitives/row_group.cuh"
+#include "kernels/primitives/row_passing_test.cuh"
+#include "kernels/primitives/row_shapes.cuh"
+
+namespace kernelwire {
+namespace {
+
+class RowShiftedTest : public testing::DeviceBodyTest {
+ protected:
+  /// A block each, of three warps: full ones, one that is not, and one that has nothing; rows that end in the first and
+  /// the last lane, between vectors and amid one.
+  template <typename T, int kVectors>
+  void ExpectBlocksPass() {
+    using Shape = RowShape<BlockGroup, kVectors, false, true>;
+    constexpr int kLength = kElementsOfGranule<T>;
+    constexpr int kOfWarp = 32 * kVectors * kLength;
+    LaunchShape shape;
+    shape.blocks = 3;
+    shape.threads = 96;
+    for (const int width : {kOfWarp, kOfWarp + 1, kOfWarp + kLength, kOfWarp + kOfWarp / 2, 2 * kOfWarp - kLength - 1,
+                            2 * kOfWarp + 32 * kLength, 3 * kOfWarp - 1, 3 * kOfWarp}) {
+      testing::ExpectRowsPass<T, Shape>([this](const auto& body, const auto& in, std::size_t outs,
+                                               const LaunchShape& launch) { return Run(body, in, outs, launch); },
+                                        kLength, 3, width, shape);
+    }
+  }
+};
+
+TEST_F(RowShiftedTest, BlocksHoldRowsOfTwoByteElementsAndWriteThem) {
+  ExpectBlocksPass<__nv_bfloat16, 4>();
+  ExpectBlocksPass<__nv_bfloat16, 8>();
+}
+
+TEST_F(RowShiftedTest, BlocksHoldRowsOfFourByteElementsAndWriteThem) {
+  ExpectBlocksPass<float, 4>();
+  ExpectBlocksPass<float, 8>();
+}
+
+TEST_F(RowShiftedTest, BlocksHoldRowsOfEightByteElementsAndWriteThem) {
+  ExpectBlocksPass<double, 4>();
+  ExpectBlocksPass<double, 8>();
+}
+
+}  // namespace
+}  // namespace kernelwire
