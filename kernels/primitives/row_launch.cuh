@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include "kernels/device/launch.cuh"
+#include "kernels/device/memory_rate.cuh"
 #include "kernels/primitives/row_access.h"
 #include "kernels/primitives/row_group.cuh"
 #include "kernels/primitives/row_parts.cuh"
@@ -203,7 +204,7 @@ cudaError_t LaunchRowsOf(DataType y_type, RowAccess reached, std::int64_t rows, 
   const bool plain = InVectors(reached);
   const RowAccess access = plain && !Kernels::kUsual ? RowAccess::kPlain : reached;
   const std::int64_t row_bytes = arguments.width * static_cast<std::int64_t>(sizeof(T));
-  const RowDevice device{DeviceHasClusters(), static_cast<std::int64_t>(MostSharedBytes())};
+  const RowDevice device{DeviceHasClusters(), static_cast<std::int64_t>(MostSharedBytes()), DeviceHasFastMemory()};
   arguments.tuning = TuneRows(Kernels::kWork, row_bytes, rows, static_cast<int>(sizeof(T)), access, device);
   if (y_type == kDataTypeOf<T> && arguments.width > 0 && arguments.tuning.method != RowTuning::Method::kStream) {
     return WithRowShape<Kernels::kWork, static_cast<int>(sizeof(T))>(arguments.tuning, [&](auto shape) {

@@ -174,11 +174,14 @@ const Holdings& ForShiftedRows(RowWork work, std::int64_t row_bytes, std::int64_
              : kOfShiftedRows[static_cast<std::size_t>(work)][wide];
 }
 
-const Holdings& ForPlainRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, bool wide) {
+const Holdings& ForPlainRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, bool wide, bool fast_memory) {
   if (AreFewRows(row_bytes, rows)) {
     return kOfFewRows[wide];
   }
-  return (AreSomeRows(row_bytes, rows) ? kOfSomeRows : kOfManyRows)[static_cast<std::size_t>(work)][wide];
+  const bool long_of_fast = fast_memory && row_bytes > kLongOfFastMemory;
+  return (AreSomeRows(row_bytes, rows) ? kOfSomeRows
+          : long_of_fast               ? kOfManyLongRowsOfFastMemory
+                                       : kOfManyRows)[static_cast<std::size_t>(work)][wide];
 }
 
 /// Whether an H200 is faster where what is read outlasts what is written; of less, it is as fast or slower.
@@ -284,9 +287,9 @@ RowTuning TuneRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, int 
   if (!device.clusters) {
     return TuneRowsOfBlocks(row_bytes, plain, small_blocks);
   }
-  RowTuning tuning =
-      Hold(plain ? ForPlainRows(work, row_bytes, rows, wide) : ForShiftedRows(work, row_bytes, rows, wide), row_bytes,
-           small_blocks);
+  RowTuning tuning = Hold(plain ? ForPlainRows(work, row_bytes, rows, wide, device.fast_memory)
+                                : ForShiftedRows(work, row_bytes, rows, wide),
+                          row_bytes, small_blocks);
   if (work == RowWork::kSoftmax && row_bytes > kLongestRowOfPowers) {
     SpreadOverCluster(row_bytes, &tuning);
   }

@@ -2,10 +2,10 @@
 // (tests/bench/kernels).
 //
 // The order of a reduction follows from the row's bytes alone (row_group.cuh), whoever computes it. So this choice may
-// follow from the operator and from the number of rows too, and a row still gives the same bits alone, in company, on
-// any lane, and in add_rms_norm as in rms_norm. Two things must follow from the row's bytes, those of an element and
-// the architecture only: which rows lanes hold, how many share a row, and how much of it each has; and which rows are
-// streamed. So must what threads have of odd rows, but for operators whose results need not be alike.
+// follow from the operator, the number of rows and the device's memory too, and a row still gives the same bits alone,
+// in company, on any lane, and in add_rms_norm as in rms_norm. Two things must follow from the row's bytes, those of an
+// element and the architecture only: which rows lanes hold, how many share a row, and how much of it each has; and
+// which rows are streamed. So must what threads have of odd rows, but for operators whose results need not be alike.
 #ifndef KERNELWIRE_KERNELS_PRIMITIVES_ROW_TUNING_H_
 #define KERNELWIRE_KERNELS_PRIMITIVES_ROW_TUNING_H_
 
@@ -206,10 +206,11 @@ bool AreFewRows(std::int64_t row_bytes, std::int64_t rows);
 /// Whether they keep the whole device busy for a few rounds only.
 bool AreSomeRows(std::int64_t row_bytes, std::int64_t rows);
 
-/// What a device has that decides which rows are held.
+/// What a device has that decides which rows are held, and how.
 struct RowDevice {
   bool clusters = true;           // blocks can share a row (compute capability 9.0 and above)
   std::int64_t shared_bytes = 0;  // the most that a block may have
+  bool fast_memory = false;       // it brings more than a multiprocessor of today's arithmetic keeps up with (H200)
 
   /// Rows that are not plain may pass through shared memory: two of them, and half a result.
   std::int64_t LongestHeldRowBytes() const {

@@ -1,6 +1,6 @@
 // How rows that are longer than a stretch are held (row_tuning.cc): what was fastest of 64 to 512 threads with 4 or 8
 // vectors, those with 8 looking ahead or not, over up to 60 lengths of rows in tensors of 2 KiB to 1 GiB
-// (tests/bench/kernels): few rows, and many of two inputs, on an H200, most others on an H100. Host code only.
+// (tests/bench/kernels) on an H200, an H100, or both. Host code only.
 #ifndef KERNELWIRE_KERNELS_PRIMITIVES_ROW_TUNING_TABLES_H_
 #define KERNELWIRE_KERNELS_PRIMITIVES_ROW_TUNING_TABLES_H_
 
@@ -24,7 +24,7 @@ struct Holding {
 
 /// By length: the first that reaches a row is its own. The last reaches kLongestHeldRow.
 struct Holdings {
-  Holding by_length[9];
+  Holding by_length[11];
 
   const Holding& Of(std::int64_t row_bytes) const {
     const Holding* holding = by_length;
@@ -60,15 +60,20 @@ inline constexpr Holdings kOfFewRows[2] = {
 inline constexpr Holdings kOfSomeRows[][2] = {
     // kOneSum
     {{{{16, 512, 4, kAtOnce},
-       {128, 128, 4, kAtOnce},
-       {256, 256, 4, kAtOnce},
+       {28, 256, 8, kAtOnce},
+       {40, 512, 8, kAhead},
+       {52, 128, 4, kAtOnce},
+       {72, 256, 8, kAhead},
+       {160, 512, 8, kAhead},
+       {224, 256, 8, kAhead},
+       {256, 128, 8, kAhead},
        {384, 512, 8, kAhead},
        {512, 256, 8, kAhead},
        {1024, 512, 8, kAhead}}},
      {{{32, 512, 4, kAtOnce},
-       {128, 128, 4, kAtOnce},
-       {256, 256, 4, kAtOnce},
-       {512, 256, 8, kAtOnce},
+       {256, 128, 8, kAtOnce},
+       {400, 512, 8, kAhead},
+       {512, 256, 8, kAhead},
        {1024, 512, 8, kAhead}}}},
     // kTwoInputs
     {{{{16, 512, 4, kAtOnce},
@@ -84,22 +89,27 @@ inline constexpr Holdings kOfSomeRows[][2] = {
        {512, 256, 8, kAtOnce},
        {1024, 512, 8, kAhead}}}},
     // kSoftmax
-    {{{{32, 512, 4, kAtOnce},
-       {128, 128, 4, kAtOnce},
-       {256, 128, 8, kAtOnce},
-       {512, 256, 8, kAtOnce},
+    {{{{16, 512, 4, kAtOnce},
+       {32, 256, 8, kAtOnce},
+       {224, 128, 8, kAtOnce},
+       {256, 128, 8, kAhead},
+       {512, 256, 8, kAhead},
        {1024, 512, 8, kAhead}}},
      {{{32, 512, 4, kAtOnce},
-       {64, 128, 4, kAtOnce},
+       {52, 128, 8, kAtOnce},
+       {64, 256, 8, kAtOnce},
        {256, 128, 8, kAtOnce},
-       {512, 256, 8, kAtOnce},
+       {400, 256, 8, kAtOnce},
+       {512, 256, 8, kAhead},
        {1024, 512, 8, kAhead}}}},
     // kMoments
     {{{{4, 512, 4, kAtOnce},
-       {64, 512, 8, kAhead},
+       {28, 256, 8, kAtOnce},
+       {40, 512, 8, kAhead},
+       {72, 256, 8, kAhead},
        {96, 128, 8, kAtOnce},
        {128, 512, 8, kAhead},
-       {192, 128, 8, kAtOnce},
+       {192, 256, 8, kAtOnce},
        {256, 128, 8, kAhead},
        {384, 512, 8, kAhead},
        {512, 256, 8, kAhead},
@@ -108,7 +118,8 @@ inline constexpr Holdings kOfSomeRows[][2] = {
        {64, 512, 8, kAhead},
        {96, 128, 8, kAtOnce},
        {128, 512, 8, kAhead},
-       {256, 128, 8, kAtOnce},
+       {192, 128, 8, kAtOnce},
+       {256, 128, 8, kAhead},
        {384, 512, 8, kAhead},
        {512, 256, 8, kAhead},
        {1024, 512, 8, kAhead}}}},
@@ -158,6 +169,21 @@ inline constexpr Holdings kOfManyRows[][2] = {
        {128, 128, 8, kAtOnce},
        {256, 256, 8, kAtOnce},
        {1024, 512, 8, kAhead}}}},
+};
+
+/// The same of rows beyond kLongOfFastMemory where memory is fast (RowDevice): it is done with a row before small
+/// blocks have begun the next one, and blocks that stay have asked for theirs by then.
+inline constexpr std::int64_t kLongOfFastMemory = 96 * kKiB;
+inline constexpr Holdings kOfManyLongRowsOfFastMemory[][2] = {
+    // kOneSum
+    {{{{400, 256, 8, kAtOnce}, {1024, 512, 8, kAhead}}}, {{{256, 128, 8, kAtOnce}, {1024, 512, 8, kAhead}}}},
+    // kTwoInputs
+    {{{{256, 256, 4, kAtOnce}, {512, 512, 4, kAtOnce}, {1024, 512, 8, kAhead}}},
+     {{{256, 256, 4, kAtOnce}, {512, 512, 4, kAtOnce}, {1024, 512, 8, kAhead}}}},
+    // kSoftmax
+    {{{{160, 128, 8, kAtOnce}, {1024, 512, 8, kAhead}}}, {{{160, 128, 8, kAtOnce}, {1024, 512, 8, kAhead}}}},
+    // kMoments
+    {{{{1024, 512, 8, kAhead}}}, {{{1024, 512, 8, kAhead}}}},
 };
 
 // The same of rows of vectors that are not plain: a caller has them begin elsewhere, or elements have 8 bytes. They

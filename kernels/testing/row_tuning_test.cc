@@ -66,8 +66,9 @@ void ExpectOrderFollowsFromBytes(RowWork work, std::int64_t row_bytes, int eleme
 }
 
 TEST(RowTuningTest, HoldsEveryRowInAnOrderThatFollowsFromItsBytes) {
-  // Compute capability 7.5, 8.6, 8.0 and 9.0.
-  constexpr RowDevice kDevices[] = {{false, 64 << 10}, {false, 99 << 10}, {false, 163 << 10}, {true, 227 << 10}};
+  // Compute capability 7.5, 8.6, 8.0 and 9.0, with memory of either kind.
+  constexpr RowDevice kDevices[] = {
+      {false, 64 << 10}, {false, 99 << 10}, {false, 163 << 10}, {true, 227 << 10}, {true, 227 << 10, true}};
   for (const RowWork work : {RowWork::kOneSum, RowWork::kTwoInputs, RowWork::kSoftmax, RowWork::kMoments}) {
     for (std::int64_t row_bytes = 2; row_bytes <= kLongestHeldRow + 4096; row_bytes += row_bytes < 4096 ? 2 : 1022) {
       for (const RowDevice& device : kDevices) {
