@@ -6,7 +6,7 @@
 
 namespace kernelwire {
 
-/// Bytes that memory brings each multiprocessor of `device` in a cycle at most: 12.8 on an H100, 18.6 on an H200. 0
+/// Bytes that memory brings each multiprocessor of `device` in a cycle at most: 12.8 on an H100, some 18 on an H200. 0
 /// where the driver does not say.
 inline double MemoryBytesPerCycle(int device) {
   int memory_khz = 0;
