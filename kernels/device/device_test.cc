@@ -11,6 +11,7 @@
 #include "kernels/device/cuda_status.h"
 #include "kernels/device/device_info.h"
 #include "kernels/device/event.h"
+#include "kernels/device/memory_rate.cuh"
 #include "kernels/device/stream.h"
 
 namespace kernelwire {
@@ -63,6 +64,24 @@ TEST(DeviceInfoTest, EveryUsableDeviceDescribesItself) {
     EXPECT_EQ(info->uuid.size(), 40U);
     EXPECT_GT(info->sm_count, 0);
     EXPECT_GT(info->memory_bytes, 0U);
+  }
+}
+
+// What the tuning of rows follows from: an H200 has fast memory, an H100, whose multiprocessors are the same, has not.
+TEST(MemoryRateTest, FastMemoryIsToldFromTheRest) {
+  constexpr double kFast = 15;
+  const int count = UsableDeviceCount();
+  for (int i = 0; i < count; ++i) {
+    const DeviceInfo info = DescribeDevice(i).value();
+    const double rate = MemoryBytesPerCycle(i);
+    EXPECT_LT(rate, 100) << info.name;
+    if (info.name.find("H200") != std::string::npos) {
+      EXPECT_GT(rate, kFast);
+    }
+    if (info.name.find("H100") != std::string::npos) {
+      EXPECT_GT(rate, 5);
+      EXPECT_LT(rate, kFast);
+    }
   }
 }
 

@@ -75,12 +75,10 @@ __device__ __forceinline__ void StoreGranuleEnd(void* at, const Granule& granule
   }
 }
 
-/// Bytes [from, behind) of a granule, whole elements; less than all of it.
+/// Bytes [from, behind) of a granule, 0 < from, whole elements.
 template <typename T>
 __device__ __forceinline__ void StorePartOfGranule(void* at, const Granule& granule, int from, int behind) {
-  if (from == 0) {
-    StoreGranuleBegin<T>(at, granule, behind);
-  } else if (behind == 16) {
+  if (behind == 16) {
     StoreGranuleEnd<T>(at, granule, from);
   } else {  // a row that begins and ends here
     T elements[kElementsOfGranule<T>];

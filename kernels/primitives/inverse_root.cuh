@@ -1,4 +1,4 @@
-// Arithmetic of the norms, and products that nothing is fused with.
+// Arithmetic of the norms.
 #ifndef KERNELWIRE_KERNELS_PRIMITIVES_INVERSE_ROOT_CUH_
 #define KERNELWIRE_KERNELS_PRIMITIVES_INVERSE_ROOT_CUH_
 
@@ -8,11 +8,6 @@
 #include <type_traits>
 
 namespace kernelwire {
-
-/// a * b, rounded before anything is added. Elsewhere the compiler decides, kernel by kernel, whether a product and a
-/// sum become one operation: here each kernel that may serve a row has to give the same bits.
-__device__ __forceinline__ float RoundedProduct(float a, float b) { return __fmul_rn(a, b); }
-__device__ __forceinline__ double RoundedProduct(double a, double b) { return __dmul_rn(a, b); }
 
 /// 1 / sqrt(x) within an ulp: the approximation, and one step of Newton's method where that is finite.
 __device__ __forceinline__ float InverseRoot(float x) {

@@ -8,8 +8,8 @@
 #include <type_traits>
 
 #include "kernels/primitives/granule.cuh"
-#include "kernels/primitives/inverse_root.cuh"
 #include "kernels/primitives/norm_params.h"
+#include "kernels/primitives/rounded_product.cuh"
 #include "kernels/primitives/row_group.cuh"
 
 namespace kernelwire {

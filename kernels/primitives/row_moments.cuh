@@ -13,6 +13,7 @@
 
 #include "kernels/primitives/inverse_root.cuh"
 #include "kernels/primitives/norm_params.h"
+#include "kernels/primitives/rounded_product.cuh"
 #include "kernels/primitives/row_group.cuh"
 #include "kernels/primitives/row_moments.h"
 #include "kernels/primitives/row_reduce.cuh"

@@ -14,8 +14,8 @@
 
 #include <type_traits>
 
-#include "kernels/primitives/inverse_root.cuh"
 #include "kernels/primitives/minus_infinity.h"
+#include "kernels/primitives/rounded_product.cuh"
 
 namespace kernelwire {
 

@@ -13,6 +13,7 @@
 #include "kernels/primitives/cache_priority.cuh"
 #include "kernels/primitives/inverse_root.cuh"
 #include "kernels/primitives/norm_params.h"
+#include "kernels/primitives/rounded_product.cuh"
 #include "kernels/primitives/row_mean.cuh"
 #include "kernels/primitives/row_parameter.cuh"
 #include "kernels/primitives/row_parts.cuh"

@@ -12,7 +12,7 @@
 #include "kernels/ops/softmax/softmax_exponentials.cuh"
 #include "kernels/ops/softmax/softmax_row.cuh"
 #include "kernels/primitives/cache_priority.cuh"
-#include "kernels/primitives/inverse_root.cuh"
+#include "kernels/primitives/rounded_product.cuh"
 #include "kernels/primitives/row_parts.cuh"
 #include "kernels/primitives/row_stream.cuh"
 #include "kernels/primitives/running_softmax.cuh"
