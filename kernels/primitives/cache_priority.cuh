@@ -31,7 +31,7 @@ __device__ __forceinline__ void LoadGranuleIf(bool condition, const void* from, 
       "{\n"
       "  .reg .pred wanted;\n"
       "  setp.ne.u32 wanted, %5, 0;\n"
-      "  @wanted ld.relaxed.gpu.global.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4], %6;\n"
+      "  @wanted ld.relaxed.gpu.global.L1::no_allocate.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4], %6;\n"
       "}\n"
       : "+r"(granule.words[0]), "+r"(granule.words[1]), "+r"(granule.words[2]), "+r"(granule.words[3])
       : "l"(from), "r"(static_cast<unsigned>(condition)), "l"(static_cast<std::uint64_t>(priority)));
@@ -43,8 +43,8 @@ __device__ __forceinline__ void LoadGranuleIf(bool condition, const void* from, 
 /// StoreGranule with a priority.
 __device__ __forceinline__ void StoreGranule(void* to, const Granule& granule, CachePriority priority) {
 #if __CUDA_ARCH__ >= 900 && __CUDA_ARCH__ < 1100
-  asm volatile("st.global.L2::cache_hint.v4.u32 [%0], {%1, %2, %3, %4}, %5;" ::"l"(to), "r"(granule.words[0]),
-               "r"(granule.words[1]), "r"(granule.words[2]), "r"(granule.words[3]),
+  asm volatile("st.global.L1::no_allocate.L2::cache_hint.v4.u32 [%0], {%1, %2, %3, %4}, %5;" ::"l"(to),
+               "r"(granule.words[0]), "r"(granule.words[1]), "r"(granule.words[2]), "r"(granule.words[3]),
                "l"(static_cast<std::uint64_t>(priority))
                : "memory");
 #else

@@ -192,9 +192,11 @@ __device__ __forceinline__ Granule LoadConstantElements(const T* from, int count
   return granule;
 }
 
+/// It takes no room in the first-level cache from what is read again, weights.
 __device__ __forceinline__ void StoreGranule(void* to, const Granule& granule) {
-  __builtin_assume(__isGlobal(to));
-  *static_cast<Granule*>(to) = granule;
+  asm volatile("st.global.L1::no_allocate.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(granule.words[0]),
+               "r"(granule.words[1]), "r"(granule.words[2]), "r"(granule.words[3])
+               : "memory");
 }
 
 __device__ __forceinline__ void StoreWord(void* to, unsigned word) {
