@@ -17,6 +17,9 @@ struct LaunchShape {
   unsigned threads = 0;          // per block
   std::size_t shared_bytes = 0;  // dynamic shared memory of a block
   unsigned cluster_blocks = 1;   // blocks per cluster; divides `blocks`; at most 16
+  /// A cluster's blocks go where there is room, rather than to a multiprocessor each. Then one that has less to do than
+  /// others gets more clusters, and latency is more.
+  bool balances_clusters = false;
 };
 
 /// Whether the current device has what came with compute capability 9.0: clusters, and launches that overlap. GPUs of
@@ -90,6 +93,11 @@ class LaunchConfig {
       cluster.val.clusterDim.y = 1;
       cluster.val.clusterDim.z = 1;
     }
+    if (shape.balances_clusters) {
+      cudaLaunchAttribute& policy = attributes_[config_.numAttrs++];
+      policy.id = cudaLaunchAttributeClusterSchedulingPolicyPreference;
+      policy.val.clusterSchedulingPolicyPreference = cudaClusterSchedulingPolicyLoadBalancing;
+    }
     if (overlaps && DeviceHasClusters()) {
       cudaLaunchAttribute& overlap = attributes_[config_.numAttrs++];
       overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
@@ -102,7 +110,7 @@ class LaunchConfig {
   const cudaLaunchConfig_t* get() const { return &config_; }
 
  private:
-  cudaLaunchAttribute attributes_[2] = {};
+  cudaLaunchAttribute attributes_[3] = {};
   cudaLaunchConfig_t config_{};
 };
 
@@ -154,7 +162,7 @@ inline cudaError_t ConsentOnce(const void* kernel) {
 /// Consents to what a launch of this shape needs.
 template <typename... Parameters>
 cudaError_t ConsentTo(void (*kernel)(Parameters...), const LaunchShape& shape) {
-  constexpr std::size_t kSharedBytesWithoutConsent = 48 * 1024;
+  constexpr std::size_t kSharedBytesWithoutConsent = 32 * 1024;  // 48 KiB, less what kernels have of their own
   constexpr unsigned kClusterBlocksWithoutConsent = 8;
   const bool needs_none =
       shape.shared_bytes <= kSharedBytesWithoutConsent && shape.cluster_blocks <= kClusterBlocksWithoutConsent;

@@ -105,6 +105,7 @@ cudaError_t LaunchRows(const Arguments& arguments, std::int64_t rows, cudaStream
   const RowTuning& tuning = arguments.tuning;
   LaunchShape shape;
   shape.cluster_blocks = static_cast<unsigned>(tuning.cluster_blocks);
+  shape.balances_clusters = tuning.balanced;
   if (std::is_same_v<Group, BlockGroup>) {
     shape.threads = static_cast<unsigned>(tuning.threads);
     shape.shared_bytes = Space::BytesOfBlock(shape.threads);

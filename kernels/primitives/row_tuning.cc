@@ -164,30 +164,33 @@ RowTuning HoldInWords(RowWork work, std::int64_t row_bytes, int element_bytes, b
   return tuning;
 }
 
+/// Whether an H200 is faster where what is read outlasts what is written; of less, it is as fast or slower.
+bool ReadMuch(std::int64_t row_bytes, std::int64_t rows) {
+  constexpr std::int64_t kMuchBytes = 16 * kKiB * kKiB;
+  return std::min(row_bytes, kMuchBytes) * std::min(rows, kMuchBytes) >= kMuchBytes;  // no overflow of any width
+}
+
 const Holdings& ForShiftedRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, bool wide) {
   const bool of_two = work == RowWork::kTwoInputs;
+  const bool are_some = AreSomeRows(row_bytes, rows);
   if (AreFewRows(row_bytes, rows)) {
     return kOfFewShiftedRows[of_two];
   }
-  return of_two && AreSomeRows(row_bytes, rows) && row_bytes > kLongestRowOfBlock
-             ? kOfSomeLongShiftedRows
-             : kOfShiftedRows[static_cast<std::size_t>(work)][wide];
+  if (of_two && are_some && row_bytes > kLongestRowOfBlock) {
+    return kOfSomeLongShiftedRows;
+  }
+  return (are_some ? kOfShiftedRows : kOfLargeShiftedTensors)[static_cast<std::size_t>(work)][wide];
 }
 
 const Holdings& ForPlainRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, bool wide, bool fast_memory) {
   if (AreFewRows(row_bytes, rows)) {
     return kOfFewRows[wide];
   }
-  const bool long_of_fast = fast_memory && row_bytes > kLongOfFastMemory;
-  return (AreSomeRows(row_bytes, rows) ? kOfSomeRows
-          : long_of_fast               ? kOfManyLongRowsOfFastMemory
-                                       : kOfManyRows)[static_cast<std::size_t>(work)][wide];
-}
-
-/// Whether an H200 is faster where what is read outlasts what is written; of less, it is as fast or slower.
-bool ReadMuch(std::int64_t row_bytes, std::int64_t rows) {
-  constexpr std::int64_t kMuchBytes = 16 * kKiB * kKiB;
-  return std::min(row_bytes, kMuchBytes) * std::min(rows, kMuchBytes) >= kMuchBytes;  // no overflow of any width
+  const auto& tables = !ReadMuch(row_bytes, rows)     ? kOfSomeRows
+                       : AreSomeRows(row_bytes, rows) ? kOfManyRows
+                       : fast_memory                  ? kOfLargeTensorsInFastMemory
+                                                      : kOfLargeTensors;
+  return tables[static_cast<std::size_t>(work)][wide];
 }
 
 /// How blocks share `rows` rows that are in parts. The shortest parts are two or four to a block, as soon as there are
@@ -230,7 +233,7 @@ std::string RowTuning::ToString() const {
              (turns > 1 ? ", " + std::to_string(turns) + " times" : "");
     case Method::kBlocks:
       return text + ", " + std::to_string(cluster_blocks) + " blocks a row" + (looks_ahead ? ", looking ahead" : "") +
-             (reads_much ? ", reads much" : "");
+             (balanced ? ", balanced" : "") + (reads_much ? ", reads much" : "");
     case Method::kStream:
       break;
   }
@@ -281,19 +284,19 @@ RowTuning TuneRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, int 
   if (row_bytes > device.LongestHeldRowBytes()) {
     return StreamRows(row_bytes, rows);
   }
-  if (in_words) {
-    return HoldInWords(work, row_bytes, element_bytes, device.clusters);
-  }
-  if (!device.clusters) {
+  if (!in_words && !device.clusters) {
     return TuneRowsOfBlocks(row_bytes, plain, small_blocks);
   }
-  RowTuning tuning = Hold(plain ? ForPlainRows(work, row_bytes, rows, wide, device.fast_memory)
-                                : ForShiftedRows(work, row_bytes, rows, wide),
-                          row_bytes, small_blocks);
-  if (work == RowWork::kSoftmax && row_bytes > kLongestRowOfPowers) {
+  const Holdings& holdings = plain ? ForPlainRows(work, row_bytes, rows, wide, device.fast_memory)
+                                   : ForShiftedRows(work, row_bytes, rows, wide);
+  RowTuning tuning =
+      in_words ? HoldInWords(work, row_bytes, element_bytes, device.clusters) : Hold(holdings, row_bytes, small_blocks);
+  if (!in_words && work == RowWork::kSoftmax && row_bytes > kLongestRowOfPowers) {
     SpreadOverCluster(row_bytes, &tuning);
   }
-  tuning.reads_much = plain && ReadMuch(row_bytes, rows);
+  const bool reads_much = ReadMuch(row_bytes, rows);
+  tuning.reads_much = plain && !in_words && reads_much;
+  tuning.balanced = tuning.cluster_blocks > 2 && reads_much;
   return tuning;
 }
 

@@ -40,6 +40,8 @@ struct RowTuning {
   int cluster_blocks = 1;  // blocks that share a row
   /// Blocks stay, and ask for their next row before they work on this one.
   bool looks_ahead = false;
+  /// Clusters' blocks go where there is room (LaunchShape).
+  bool balanced = false;
   /// Threads have the registers of the largest blocks, however few a short row takes.
   bool roomy = false;
   int rows_of_block = 1;

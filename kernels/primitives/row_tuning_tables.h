@@ -1,6 +1,7 @@
 // How rows that are longer than a stretch are held (row_tuning.cc): what was fastest of 64 to 512 threads with 4 or 8
 // vectors, those with 8 looking ahead or not, over up to 60 lengths of rows in tensors of 2 KiB to 1 GiB
-// (tests/bench/kernels) on an H200, an H100, or both. Host code only.
+// (tests/bench/kernels), on an H200 and an H100. Host code only.
+// Longer than other files, a line for each range of lengths.
 #ifndef KERNELWIRE_KERNELS_PRIMITIVES_ROW_TUNING_TABLES_H_
 #define KERNELWIRE_KERNELS_PRIMITIVES_ROW_TUNING_TABLES_H_
 
@@ -56,30 +57,24 @@ inline constexpr Holdings kOfFewRows[2] = {
       {1024, 512, 8, kAtOnce}}},
 };
 
-/// Rows that keep the whole device busy for a few rounds only.
+/// Rows that keep the whole device busy once or twice: nothing is gained by looking ahead.
 inline constexpr Holdings kOfSomeRows[][2] = {
     // kOneSum
     {{{{16, 512, 4, kAtOnce},
-       {28, 256, 8, kAtOnce},
-       {40, 512, 8, kAhead},
-       {52, 128, 4, kAtOnce},
-       {72, 256, 8, kAhead},
-       {160, 512, 8, kAhead},
-       {224, 256, 8, kAhead},
-       {256, 128, 8, kAhead},
-       {384, 512, 8, kAhead},
-       {512, 256, 8, kAhead},
-       {1024, 512, 8, kAhead}}},
-     {{{32, 512, 4, kAtOnce},
+       {128, 128, 4, kAtOnce},
        {256, 128, 8, kAtOnce},
-       {400, 512, 8, kAhead},
-       {512, 256, 8, kAhead},
+       {512, 256, 8, kAtOnce},
+       {1024, 512, 8, kAhead}}},
+     {{{20, 512, 4, kAtOnce},
+       {128, 128, 4, kAtOnce},
+       {256, 128, 8, kAtOnce},
+       {512, 256, 8, kAtOnce},
        {1024, 512, 8, kAhead}}}},
     // kTwoInputs
     {{{{16, 512, 4, kAtOnce},
        {28, 128, 4, kAtOnce},
        {32, 512, 4, kAtOnce},
-       {96, 128, 4, kAtOnce},
+       {112, 128, 4, kAtOnce},
        {256, 256, 4, kAtOnce},
        {512, 256, 8, kAtOnce},
        {1024, 512, 8, kAhead}}},
@@ -90,45 +85,95 @@ inline constexpr Holdings kOfSomeRows[][2] = {
        {1024, 512, 8, kAhead}}}},
     // kSoftmax
     {{{{16, 512, 4, kAtOnce},
-       {32, 256, 8, kAtOnce},
-       {224, 128, 8, kAtOnce},
+       {128, 128, 4, kAtOnce},
+       {256, 128, 8, kAtOnce},
+       {512, 256, 8, kAtOnce},
+       {1024, 512, 8, kAhead}}},
+     {{{32, 512, 4, kAtOnce}, {256, 128, 8, kAtOnce}, {512, 256, 8, kAtOnce}, {1024, 512, 8, kAhead}}}},
+    // kMoments
+    {{{{4, 512, 4, kAtOnce},
+       {28, 256, 8, kAtOnce},
+       {36, 512, 8, kAhead},
+       {60, 128, 8, kAtOnce},
+       {64, 256, 8, kAhead},
+       {256, 128, 8, kAtOnce},
+       {512, 256, 8, kAtOnce},
+       {1024, 512, 8, kAhead}}},
+     {{{20, 512, 4, kAtOnce},
+       {36, 512, 8, kAhead},
+       {60, 128, 8, kAtOnce},
+       {64, 256, 8, kAhead},
+       {256, 128, 8, kAtOnce},
+       {512, 256, 8, kAtOnce},
+       {1024, 512, 8, kAhead}}}},
+};
+
+/// Rows for a few rounds, where blocks that stay and look ahead save what all begin with. Of two inputs registers hold
+/// no more rows, so none looks ahead; blocks would only stay.
+inline constexpr Holdings kOfManyRows[][2] = {
+    // kOneSum
+    {{{{16, 512, 4, kAtOnce},
+       {28, 256, 8, kAtOnce},
+       {36, 512, 8, kAhead},
        {256, 128, 8, kAhead},
        {512, 256, 8, kAhead},
        {1024, 512, 8, kAhead}}},
-     {{{32, 512, 4, kAtOnce},
-       {52, 128, 8, kAtOnce},
-       {64, 256, 8, kAtOnce},
-       {256, 128, 8, kAtOnce},
-       {400, 256, 8, kAtOnce},
+     {{{20, 512, 4, kAtOnce},
+       {28, 256, 8, kAtOnce},
+       {36, 512, 8, kAhead},
+       {256, 128, 8, kAhead},
+       {512, 256, 8, kAhead},
+       {1024, 512, 8, kAhead}}}},
+    // kTwoInputs
+    {{{{16, 512, 4, kAtOnce},
+       {28, 128, 4, kAtOnce},
+       {32, 512, 4, kAtOnce},
+       {128, 128, 4, kAtOnce},
+       {256, 256, 4, kAtOnce},
+       {480, 256, 8, kAtOnce},
+       {512, 256, 8, kAhead},
+       {1024, 512, 8, kAhead}}},
+     {{{16, 512, 4, kAtOnce},
+       {128, 128, 4, kAtOnce},
+       {256, 256, 4, kAtOnce},
+       {480, 256, 8, kAtOnce},
+       {512, 256, 8, kAhead},
+       {1024, 512, 8, kAhead}}}},
+    // kSoftmax
+    {{{{16, 512, 4, kAtOnce},
+       {32, 256, 8, kAtOnce},
+       {192, 128, 8, kAtOnce},
+       {256, 128, 8, kAhead},
+       {340, 256, 8, kAhead},
+       {480, 512, 8, kAhead},
+       {512, 256, 8, kAhead},
+       {1024, 512, 8, kAhead}}},
+     {{{20, 512, 4, kAtOnce},
+       {32, 256, 8, kAtOnce},
+       {36, 512, 8, kAhead},
+       {192, 128, 8, kAtOnce},
+       {340, 256, 8, kAhead},
+       {480, 512, 8, kAhead},
        {512, 256, 8, kAhead},
        {1024, 512, 8, kAhead}}}},
     // kMoments
     {{{{4, 512, 4, kAtOnce},
        {28, 256, 8, kAtOnce},
-       {40, 512, 8, kAhead},
-       {72, 256, 8, kAhead},
-       {96, 128, 8, kAtOnce},
-       {128, 512, 8, kAhead},
-       {192, 256, 8, kAtOnce},
+       {36, 512, 8, kAhead},
        {256, 128, 8, kAhead},
-       {384, 512, 8, kAhead},
        {512, 256, 8, kAhead},
        {1024, 512, 8, kAhead}}},
      {{{20, 512, 4, kAtOnce},
-       {64, 512, 8, kAhead},
-       {96, 128, 8, kAtOnce},
-       {128, 512, 8, kAhead},
-       {192, 128, 8, kAtOnce},
+       {28, 256, 8, kAtOnce},
+       {36, 512, 8, kAhead},
        {256, 128, 8, kAhead},
-       {384, 512, 8, kAhead},
        {512, 256, 8, kAhead},
        {1024, 512, 8, kAhead}}}},
 };
 
 /// Rows of large tensors. Small blocks, several of which a multiprocessor has at a time, hide what all threads of one
-/// wait for. The longest, of means those beyond 256 KiB, want blocks that stay. Of two inputs registers hold no more
-/// rows, so none looks ahead; blocks that would only stay.
-inline constexpr Holdings kOfManyRows[][2] = {
+/// wait for. The longest want blocks that stay.
+inline constexpr Holdings kOfLargeTensors[][2] = {
     // kOneSum
     {{{{3, 256, 8, kAtOnce},
        {16, 512, 4, kAtOnce},
@@ -136,7 +181,11 @@ inline constexpr Holdings kOfManyRows[][2] = {
        {128, 128, 8, kAtOnce},
        {512, 256, 8, kAtOnce},
        {1024, 512, 8, kAhead}}},
-     {{{32, 512, 4, kAtOnce}, {256, 128, 8, kAtOnce}, {512, 256, 8, kAtOnce}, {1024, 512, 8, kAhead}}}},
+     {{{20, 512, 4, kAtOnce},
+       {32, 256, 8, kAtOnce},
+       {256, 128, 8, kAtOnce},
+       {512, 256, 8, kAtOnce},
+       {1024, 512, 8, kAhead}}}},
     // kTwoInputs
     {{{{32, 512, 4, kAtOnce}, {256, 256, 4, kAtOnce}, {512, 512, 4, kAtOnce}, {1024, 512, 8, kAhead}}},
      {{{16, 512, 4, kAtOnce}, {256, 256, 4, kAtOnce}, {512, 512, 4, kAtOnce}, {1024, 512, 8, kAhead}}}},
@@ -161,29 +210,67 @@ inline constexpr Holdings kOfManyRows[][2] = {
        {112, 128, 8, kAtOnce},
        {192, 256, 8, kAtOnce},
        {256, 128, 8, kAtOnce},
+       {400, 256, 8, kAtOnce},
        {1024, 512, 8, kAhead}}},
      {{{8, 512, 4, kAtOnce},
        {32, 256, 8, kAtOnce},
        {48, 128, 8, kAtOnce},
        {64, 256, 8, kAtOnce},
        {128, 128, 8, kAtOnce},
-       {256, 256, 8, kAtOnce},
+       {400, 256, 8, kAtOnce},
        {1024, 512, 8, kAhead}}}},
 };
 
-/// The same of rows beyond kLongOfFastMemory where memory is fast (RowDevice): it is done with a row before small
-/// blocks have begun the next one, and blocks that stay have asked for theirs by then.
-inline constexpr std::int64_t kLongOfFastMemory = 96 * kKiB;
-inline constexpr Holdings kOfManyLongRowsOfFastMemory[][2] = {
+/// The same where memory is fast (RowDevice): it is done with a long row sooner than small blocks have begun the next.
+inline constexpr Holdings kOfLargeTensorsInFastMemory[][2] = {
     // kOneSum
-    {{{{400, 256, 8, kAtOnce}, {1024, 512, 8, kAhead}}}, {{{256, 128, 8, kAtOnce}, {1024, 512, 8, kAhead}}}},
+    {{{{3, 256, 8, kAtOnce},
+       {16, 512, 4, kAtOnce},
+       {32, 256, 8, kAtOnce},
+       {200, 128, 8, kAtOnce},
+       {256, 128, 8, kAhead},
+       {512, 256, 8, kAhead},
+       {1024, 512, 8, kAhead}}},
+     {{{20, 512, 4, kAtOnce},
+       {32, 256, 8, kAtOnce},
+       {200, 128, 8, kAtOnce},
+       {256, 128, 8, kAhead},
+       {512, 256, 8, kAhead},
+       {1024, 512, 8, kAhead}}}},
     // kTwoInputs
-    {{{{256, 256, 4, kAtOnce}, {512, 512, 4, kAtOnce}, {1024, 512, 8, kAhead}}},
-     {{{256, 256, 4, kAtOnce}, {512, 512, 4, kAtOnce}, {1024, 512, 8, kAhead}}}},
+    {{{{32, 512, 4, kAtOnce}, {256, 256, 4, kAtOnce}, {512, 256, 8, kAtOnce}, {1024, 512, 8, kAhead}}},
+     {{{16, 512, 4, kAtOnce}, {256, 256, 4, kAtOnce}, {512, 256, 8, kAtOnce}, {1024, 512, 8, kAhead}}}},
     // kSoftmax
-    {{{{160, 128, 8, kAtOnce}, {1024, 512, 8, kAhead}}}, {{{160, 128, 8, kAtOnce}, {1024, 512, 8, kAhead}}}},
+    {{{{3, 256, 8, kAtOnce},
+       {20, 512, 4, kAtOnce},
+       {32, 256, 8, kAtOnce},
+       {36, 512, 8, kAhead},
+       {200, 128, 8, kAtOnce},
+       {240, 256, 8, kAhead},
+       {1024, 512, 8, kAhead}}},
+     {{{32, 256, 8, kAtOnce},
+       {40, 512, 8, kAhead},
+       {240, 128, 8, kAtOnce},
+       {370, 512, 8, kAhead},
+       {400, 256, 8, kAtOnce},
+       {1024, 512, 8, kAhead}}}},
     // kMoments
-    {{{{1024, 512, 8, kAhead}}}, {{{1024, 512, 8, kAhead}}}},
+    {{{{3, 256, 8, kAtOnce},
+       {6, 512, 4, kAtOnce},
+       {32, 256, 8, kAtOnce},
+       {52, 512, 8, kAhead},
+       {100, 128, 8, kAhead},
+       {144, 512, 8, kAhead},
+       {170, 256, 8, kAhead},
+       {208, 512, 8, kAhead},
+       {240, 256, 8, kAhead},
+       {1024, 512, 8, kAhead}}},
+     {{{8, 512, 4, kAtOnce},
+       {32, 256, 8, kAtOnce},
+       {52, 512, 8, kAhead},
+       {112, 128, 8, kAhead},
+       {512, 256, 8, kAhead},
+       {1024, 512, 8, kAhead}}}},
 };
 
 // The same of rows of vectors that are not plain: a caller has them begin elsewhere, or elements have 8 bytes. They
@@ -204,13 +291,19 @@ inline constexpr Holdings kOfFewShiftedRows[2] = {
       {1024, 512, 8, kAhead}}},
 };
 
+/// Of no large tensor, and of large ones.
 inline constexpr Holdings kOfShiftedRows[][2] = {
     // kOneSum
-    {{{{32, 256, 8, kAtOnce}, {128, 128, 8, kAtOnce}, {1024, 512, 8, kAhead}}},
+    {{{{28, 256, 8, kAtOnce},
+       {36, 512, 8, kAhead},
+       {256, 128, 8, kAhead},
+       {512, 256, 8, kAhead},
+       {1024, 512, 8, kAhead}}},
      {{{16, 256, 4, kAtOnce},
-       {32, 256, 8, kAtOnce},
-       {128, 128, 8, kAtOnce},
-       {208, 256, 8, kAtOnce},
+       {28, 256, 8, kAtOnce},
+       {36, 512, 8, kAhead},
+       {256, 128, 8, kAhead},
+       {512, 256, 8, kAhead},
        {1024, 512, 8, kAhead}}}},
     // kTwoInputs
     {{{{15, 256, 4, kAtOnce},
@@ -225,13 +318,42 @@ inline constexpr Holdings kOfShiftedRows[][2] = {
        {216, 256, 8, kAhead},
        {1024, 512, 8, kAhead}}}},
     // kSoftmax
+    {{{{32, 256, 8, kAtOnce},
+       {200, 128, 8, kAtOnce},
+       {256, 128, 8, kAhead},
+       {340, 256, 8, kAhead},
+       {512, 256, 8, kAtOnce},
+       {1024, 512, 8, kAhead}}},
+     {{{32, 256, 8, kAtOnce}, {256, 128, 8, kAtOnce}, {512, 256, 8, kAtOnce}, {1024, 512, 8, kAhead}}}},
+    // kMoments
+    {{{{32, 256, 8, kAtOnce}, {256, 128, 8, kAtOnce}, {512, 256, 8, kAtOnce}, {1024, 512, 8, kAhead}}},
+     {{{8, 256, 4, kAtOnce},
+       {32, 256, 8, kAtOnce},
+       {108, 128, 8, kAtOnce},
+       {144, 128, 8, kAhead},
+       {200, 128, 8, kAtOnce},
+       {512, 256, 8, kAhead},
+       {1024, 512, 8, kAhead}}}},
+};
+
+inline constexpr Holdings kOfLargeShiftedTensors[][2] = {
+    // kOneSum
+    {{{{32, 256, 8, kAtOnce}, {128, 128, 8, kAtOnce}, {1024, 512, 8, kAhead}}},
+     {{{16, 256, 4, kAtOnce},
+       {32, 256, 8, kAtOnce},
+       {128, 128, 8, kAtOnce},
+       {208, 256, 8, kAtOnce},
+       {1024, 512, 8, kAhead}}}},
+    // kTwoInputs
+    {kOfShiftedRows[1][0], kOfShiftedRows[1][1]},
+    // kSoftmax
     {{{{32, 256, 8, kAtOnce}, {256, 128, 8, kAtOnce}, {512, 256, 8, kAtOnce}, {1024, 512, 8, kAhead}}},
      {{{32, 256, 8, kAtOnce}, {256, 128, 8, kAtOnce}, {512, 256, 8, kAtOnce}, {1024, 512, 8, kAhead}}}},
     // kMoments
-    {{{{36, 256, 8, kAtOnce}, {52, 128, 8, kAtOnce}, {512, 256, 8, kAtOnce}, {1024, 512, 8, kAhead}}},
+    {{{{32, 256, 8, kAtOnce}, {256, 128, 8, kAtOnce}, {512, 256, 8, kAtOnce}, {1024, 512, 8, kAhead}}},
      {{{8, 256, 4, kAtOnce},
        {32, 256, 8, kAtOnce},
-       {100, 128, 8, kAtOnce},
+       {256, 128, 8, kAtOnce},
        {400, 256, 8, kAtOnce},
        {1024, 512, 8, kAhead}}}},
 };

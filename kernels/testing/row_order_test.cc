@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -57,10 +58,13 @@ void ExpectFirstRowAlike(const RowOrder& order, std::int64_t width, int paramete
   const auto row_bytes = width * static_cast<std::int64_t>(SizeOf(order.dtype));
   // On the host nothing changes any more once there are eight long rows, or rows for every thread.
   const std::int64_t most = device.name() == "host" ? std::max<std::int64_t>(9, (std::int64_t{4} << 20) / row_bytes)
-                                                    : (std::int64_t{66} << 20) / row_bytes;
+                                                    : std::max<std::int64_t>(1, (std::int64_t{66} << 20) / row_bytes);
   std::vector<std::byte> alone;
-  for (const std::int64_t rows : {std::int64_t{1}, std::max<std::int64_t>(1, (std::int64_t{3} << 20) / row_bytes),
-                                  std::max<std::int64_t>(1, most)}) {
+  std::set<std::int64_t> counts = {1};
+  for (const std::int64_t mib : {3, 20, 66}) {
+    counts.insert(std::clamp<std::int64_t>((mib << 20) / row_bytes, 1, most));
+  }
+  for (const std::int64_t rows : counts) {
     OperatorCase test_case;
     test_case.name = "rows_" + std::to_string(rows);
     for (int i = 0; i < order.row_inputs; ++i) {
@@ -83,10 +87,14 @@ void ExpectFirstRowAlike(const RowOrder& order, std::int64_t width, int paramete
 
 TEST_P(RowOrderTest, BitsDoNotFollowTheNumberOfRows) {
   SCOPED_TRACE("seed " + std::to_string(kRowSeed));
-  // Widths with every kind of tuning for one, some and many rows, the last ones read twice; odd ones begin rows
-  // anywhere.
-  for (const std::int64_t width : {1200, 1537, 5000, 10240, 12289, 18432, 40000, 40001, 600'000, 600'001}) {
-    for (DeviceRunner* const device : AllDeviceRunners()) {
+  for (DeviceRunner* const device : AllDeviceRunners()) {
+    // Widths with every kind of tuning for one, some and many rows, the last ones read twice; odd ones begin rows
+    // anywhere.
+    std::vector<std::int64_t> widths = {1200, 1537, 5000, 10240, 12289, 18432, 40000, 40001, 600'000, 600'001};
+    if (device->name() != "host") {  // blocks of clusters have shares of three, five and seven parts
+      widths.insert(widths.end(), {20480, 57344, 81920, 98304, 114688, 163840, 180224});
+    }
+    for (const std::int64_t width : widths) {
       ExpectFirstRowAlike(GetParam(), width, 0, *device);
       if (GetParam().parameters > 0) {
         ExpectFirstRowAlike(GetParam(), width, GetParam().parameters, *device);
@@ -261,8 +269,8 @@ TEST_P(RowOrderTest, WhereLongRowsBeginChangesNoBit) {
   const auto& [name, row_inputs, parameters, dtype] = GetParam();
   const Operator& op = *FindOperator(name);
   const auto size = static_cast<std::int64_t>(SizeOf(dtype));
-  for (const std::int64_t width : {1536, 8192, 12296, 18432, 40000, 70000, 140000}) {
-    for (const std::int64_t mib : {1, 8, 66}) {
+  for (const std::int64_t width : {1536, 8192, 12296, 18432, 40000, 57344, 81920, 140000}) {
+    for (const std::int64_t mib : {1, 8, 20, 66}) {
       const std::int64_t rows = std::max<std::int64_t>(3, (mib << 20) / (width * size));
       OperatorCase dense;
       dense.name = std::to_string(rows) + "_rows_of_" + std::to_string(width);
@@ -300,7 +308,7 @@ TEST_P(RowOrderTest, RowsThatLeaveF32DoNotTroubleTheNext) {
   const auto& [name, row_inputs, parameters, dtype] = GetParam();
   // So many that blocks, and clusters, have several rows each; of the shortest a warp has some of either kind, and the
   // longest are walked over.
-  for (const std::int64_t width : {20, 64, 100, 200, 101, 10001, 30001, 600'000}) {
+  for (const std::int64_t width : {20, 64, 100, 200, 101, 10001, 20480, 30001, 600'000}) {
     for (DeviceRunner* const device : AllDeviceRunners()) {
       const std::int64_t rows = device->name() == "host" ? 9 : width > 100'000 ? 60 : 999;
       const auto row_bytes = static_cast<std::size_t>(width) * SizeOf(dtype);
