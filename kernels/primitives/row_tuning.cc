@@ -193,6 +193,15 @@ const Holdings& ForPlainRows(RowWork work, std::int64_t row_bytes, std::int64_t 
   return tables[static_cast<std::size_t>(work)][wide];
 }
 
+/// Whether clusters of more than two blocks are faster where their blocks go where there is room (LaunchShape): up to
+/// 1.15 times on an H200. Not where latency counts; nor where a multiprocessor has so few blocks at a time that one
+/// with two of a cluster's would be late, those of long odd rows, and of two inputs unless there are many rounds.
+bool AreBalanced(RowWork work, std::int64_t row_bytes, std::int64_t rows, bool in_words) {
+  constexpr std::int64_t kLongestOfWords = 288 * kKiB;
+  const bool is_long = in_words && row_bytes > kLongestOfWords;
+  return !is_long && (work == RowWork::kTwoInputs ? !AreSomeRows(row_bytes, rows) : ReadMuch(row_bytes, rows));
+}
+
 /// How blocks share `rows` rows that are in parts. The shortest parts are two or four to a block, as soon as there are
 /// enough of them for all multiprocessors. Results lag by what keeps blocks from waiting for totals that are being
 /// made, but no more than what the second-level cache keeps: of its 60 MiB, with all that passes through it, 16.
@@ -294,9 +303,8 @@ RowTuning TuneRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, int 
   if (!in_words && work == RowWork::kSoftmax && row_bytes > kLongestRowOfPowers) {
     SpreadOverCluster(row_bytes, &tuning);
   }
-  const bool reads_much = ReadMuch(row_bytes, rows);
-  tuning.reads_much = plain && !in_words && reads_much;
-  tuning.balanced = tuning.cluster_blocks > 2 && reads_much;
+  tuning.reads_much = plain && !in_words && ReadMuch(row_bytes, rows);
+  tuning.balanced = tuning.cluster_blocks > 2 && AreBalanced(work, row_bytes, rows, in_words);
   return tuning;
 }
 
