@@ -186,8 +186,8 @@ const Holdings& ForPlainRows(RowWork work, std::int64_t row_bytes, std::int64_t 
   if (AreFewRows(row_bytes, rows)) {
     return kOfFewRows[wide];
   }
-  const auto& tables = !ReadMuch(row_bytes, rows)     ? kOfSomeRows
-                       : AreSomeRows(row_bytes, rows) ? kOfManyRows
+  const auto& tables = !ReadMuch(row_bytes, rows)     ? kOfLittleRead
+                       : AreSomeRows(row_bytes, rows) ? kOfSomeRows
                        : fast_memory                  ? kOfLargeTensorsInFastMemory
                                                       : kOfLargeTensors;
   return tables[static_cast<std::size_t>(work)][wide];
@@ -296,14 +296,18 @@ RowTuning TuneRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, int 
   if (!in_words && !device.clusters) {
     return TuneRowsOfBlocks(row_bytes, plain, small_blocks);
   }
-  const Holdings& holdings = plain ? ForPlainRows(work, row_bytes, rows, wide, device.fast_memory)
-                                   : ForShiftedRows(work, row_bytes, rows, wide);
-  RowTuning tuning =
-      in_words ? HoldInWords(work, row_bytes, element_bytes, device.clusters) : Hold(holdings, row_bytes, small_blocks);
-  if (!in_words && work == RowWork::kSoftmax && row_bytes > kLongestRowOfPowers) {
-    SpreadOverCluster(row_bytes, &tuning);
+  RowTuning tuning;
+  if (in_words) {
+    tuning = HoldInWords(work, row_bytes, element_bytes, device.clusters);
+  } else {
+    tuning = Hold(plain ? ForPlainRows(work, row_bytes, rows, wide, device.fast_memory)
+                        : ForShiftedRows(work, row_bytes, rows, wide),
+                  row_bytes, small_blocks);
+    if (work == RowWork::kSoftmax && row_bytes > kLongestRowOfPowers) {
+      SpreadOverCluster(row_bytes, &tuning);
+    }
+    tuning.reads_much = plain && ReadMuch(row_bytes, rows);
   }
-  tuning.reads_much = plain && !in_words && ReadMuch(row_bytes, rows);
   tuning.balanced = tuning.cluster_blocks > 2 && AreBalanced(work, row_bytes, rows, in_words);
   return tuning;
 }

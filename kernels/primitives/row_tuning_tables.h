@@ -57,8 +57,8 @@ inline constexpr Holdings kOfFewRows[2] = {
       {1024, 512, 8, kAtOnce}}},
 };
 
-/// Rows that keep the whole device busy once or twice: nothing is gained by looking ahead.
-inline constexpr Holdings kOfSomeRows[][2] = {
+/// Rows that keep the whole device busy once or twice (not ReadMuch): little is gained by looking ahead.
+inline constexpr Holdings kOfLittleRead[][2] = {
     // kOneSum
     {{{{16, 512, 4, kAtOnce},
        {128, 128, 4, kAtOnce},
@@ -108,9 +108,9 @@ inline constexpr Holdings kOfSomeRows[][2] = {
        {1024, 512, 8, kAhead}}}},
 };
 
-/// Rows for a few rounds, where blocks that stay and look ahead save what all begin with. Of two inputs registers hold
-/// no more rows, so none looks ahead; blocks would only stay.
-inline constexpr Holdings kOfManyRows[][2] = {
+/// Rows for a few rounds (AreSomeRows), where blocks that stay and look ahead save what all begin with. Of two inputs
+/// registers hold no more rows, so none looks ahead; blocks would only stay.
+inline constexpr Holdings kOfSomeRows[][2] = {
     // kOneSum
     {{{{16, 512, 4, kAtOnce},
        {28, 256, 8, kAtOnce},
@@ -275,7 +275,8 @@ inline constexpr Holdings kOfLargeTensorsInFastMemory[][2] = {
 
 // The same of rows of vectors that are not plain: a caller has them begin elsewhere, or elements have 8 bytes. They
 // want more of everything, so that fewer are at work at a time; blocks of 4 vectors have at most 256 threads. Those of
-// one input are moved in registers (row_shifted.cuh), those of two in shared memory.
+// one input are moved in registers (row_shifted.cuh), but for wider elements that are looked ahead to; those, and two
+// inputs, in shared memory.
 
 /// One input, and two.
 inline constexpr Holdings kOfFewShiftedRows[2] = {
@@ -291,7 +292,7 @@ inline constexpr Holdings kOfFewShiftedRows[2] = {
       {1024, 512, 8, kAhead}}},
 };
 
-/// Of no large tensor, and of large ones.
+/// Of up to AreSomeRows, and of larger tensors.
 inline constexpr Holdings kOfShiftedRows[][2] = {
     // kOneSum
     {{{{28, 256, 8, kAtOnce},
