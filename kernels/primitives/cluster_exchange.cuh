@@ -1,4 +1,5 @@
-// Blocks of a cluster tell each other a value, through distributed shared memory (compute capability 9.0 and above).
+// Blocks of a cluster tell each other some values, through distributed shared memory (compute capability 9.0 and
+// above).
 //
 // A barrier of the whole cluster would do, but its release waits until all earlier writes of the block have arrived,
 // also those of results to device memory: a round trip for each row. Here every word travels with its own notice of
@@ -8,6 +9,7 @@
 
 #include <cuda_runtime.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
@@ -48,13 +50,14 @@ class ClusterExchange {
     return exchanges_ % 4 == other.exchanges_ % 4;
   }
 
-  /// Gives `value` of this block's first warp to all blocks. Returns the values of all, by block, in shared memory;
-  /// they are good until the exchange after the next. Requires: `value` is the same in the lanes of the first warp, and
-  /// a barrier of the block (if it has several warps) lies between the reads of one exchange and the next exchange.
+  /// Blocks give `values` values in all to each of them: a warp that `gives` one, which its lanes have alike, for a
+  /// place of its own. Returns the places, in shared memory; they are good until the exchange after the next. Requires:
+  /// `values` is the same for all exchanges; a warp that gives one has read the places of the last exchange, and met
+  /// the warps of its block that give none, since they have, at a barrier; the launch has added SpaceOf.
   template <typename T>
-  __device__ __forceinline__ const T* AllToAll(const T& value) {
-    static_assert(std::is_trivially_copyable_v<T> && sizeof(T) % 4 == 0);
-    __shared__ alignas(16) T of_blocks[2][kMaxClusterBlocks];
+  __device__ __forceinline__ const T* AllToAll(const T& value, unsigned values, unsigned place, bool gives) {
+    static_assert(std::is_trivially_copyable_v<T> && sizeof(T) % 4 == 0 && sizeof(T) <= kMostBytes);
+    extern __shared__ uint4 dynamic_space[];
 #if __CUDA_ARCH__ >= 900
     if (exchanges_ == 0) {
       asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
@@ -63,21 +66,32 @@ class ClusterExchange {
     const unsigned barrier = Barrier(static_cast<int>(turn));
     if (threadIdx.x == 0) {
       asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier),
-                   "r"(blocks_ * static_cast<unsigned>(sizeof(T)))
+                   "r"(values * static_cast<unsigned>(sizeof(T)))
                    : "memory");
     }
-    if (threadIdx.x < blocks_) {
-      Send(value, static_cast<unsigned>(__cvta_generic_to_shared(&of_blocks[turn][block_])), barrier);
+    unsigned behind = 0;
+    asm("mov.u32 %0, %%dynamic_smem_size;" : "=r"(behind));
+    T* const of_all = reinterpret_cast<T*>(dynamic_space + behind / kMostBytes - (turn + 1) * PlacesOf(values));
+    if (gives && threadIdx.x % 32 < blocks_) {
+      Send(value, static_cast<unsigned>(__cvta_generic_to_shared(of_all + place)), barrier);
     }
     Await(barrier, exchanges_ / 2 % 2);
     ++exchanges_;
-    return of_blocks[turn];
+    return of_all;
 #else
-    return of_blocks[0];
+    return reinterpret_cast<const T*>(dynamic_space);
 #endif
   }
 
+  /// Dynamic shared memory that a launch adds to what its kernel has else, for so many values of all blocks.
+  static constexpr std::size_t SpaceOf(unsigned values) { return std::size_t{2} * kMostBytes * PlacesOf(values); }
+
  private:
+  static constexpr unsigned kMostBytes = 16;  // of a value
+
+  /// With the gaps of PlaceInList.
+  static __host__ __device__ constexpr unsigned PlacesOf(unsigned values) { return values + values / 8; }
+
 #if __CUDA_ARCH__ >= 900
   /// Two barriers in turn: one may still be watched by slow warps when the next exchange begins.
   static __device__ __forceinline__ unsigned Barrier(int turn) {
@@ -85,7 +99,7 @@ class ClusterExchange {
     return static_cast<unsigned>(__cvta_generic_to_shared(&barriers[turn]));
   }
 
-  /// Thread i sends to block i: to the same place in its shared memory, under the same barrier of its own.
+  /// Lane i sends to block i: to the same place in its shared memory, under the same barrier of its own.
   template <typename T>
   static __device__ __forceinline__ void Send(const T& value, unsigned place, unsigned barrier) {
     constexpr int kWords = static_cast<int>(sizeof(T) / 4);
@@ -93,14 +107,21 @@ class ClusterExchange {
     memcpy(words, &value, sizeof(T));
     unsigned there = 0;
     unsigned barrier_there = 0;
-    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(place), "r"(threadIdx.x));
-    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(barrier_there) : "r"(barrier), "r"(threadIdx.x));
-#pragma unroll
-    for (int i = 0; i < kWords; ++i) {
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(place), "r"(threadIdx.x % 32));
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(barrier_there) : "r"(barrier), "r"(threadIdx.x % 32));
+    if constexpr (kWords == 2) {
       asm volatile(
-          "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b32 [%0], %1, [%2];" ::"r"(there + 4 * i),
-          "r"(words[i]), "r"(barrier_there)
+          "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v2.b32 [%0], {%1, %2}, [%3];" ::"r"(there),
+          "r"(words[0]), "r"(words[1]), "r"(barrier_there)
           : "memory");
+    } else {
+#pragma unroll
+      for (int i = 0; i < kWords; ++i) {
+        asm volatile(
+            "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b32 [%0], %1, [%2];" ::"r"(there + 4 * i),
+            "r"(words[i]), "r"(barrier_there)
+            : "memory");
+      }
     }
   }
 

@@ -55,13 +55,18 @@ struct SumList {
   using Out = float;
   unsigned count;
   __device__ void operator()(const float* in, float* out) const {
-    out[threadIdx.x] = ReduceList(in, count, 0.0F, Plus{});
+    __shared__ float list[PlaceInList(256)];
+    for (unsigned i = threadIdx.x; i < count; i += blockDim.x) {
+      list[PlaceInList(i)] = in[i];
+    }
+    __syncthreads();
+    out[threadIdx.x] = ReduceLongList(list, count, 0.0F, Plus{});
   }
 };
 
 TEST_F(ReducePrimitivesTest, AListMeetsAsItsLanesWouldWhateverItsLength) {
-  const std::vector<float> in = Awkward(&random_, 32);
-  for (unsigned count = 1; count <= 32; ++count) {
+  const std::vector<float> in = Awkward(&random_, 256);
+  for (unsigned count = 1; count <= 256; ++count) {
     int level = 1;
     while (level < static_cast<int>(count)) {
       level *= 2;

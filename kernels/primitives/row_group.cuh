@@ -4,9 +4,9 @@
 // The order of a reduction does not depend on how many threads share the row. A row longer than lanes hold is cut into
 // stretches of 2 KiB, one a warp: 32 lanes with 64 bytes each. A lane combines its 64 bytes, the lanes combine theirs,
 // and the stretches are the leaves of a binary tree, neighbours first. Whether a warp has one stretch or two, whether a
-// block has four warps or sixteen, and how many blocks there are, only decides who computes which part of that tree. So
-// the choice may follow from what is fastest, and the bits stay. (Blocks that hold rows in words, or the longest of
-// softmax, have as many warps as follow from a row's bytes instead, and no choice: row_tuning.cc.)
+// block has three warps or sixteen, and how many blocks there are, only decides who computes which part of that tree.
+// So the choice may follow from what is fastest, and the bits stay. (Blocks that hold rows in words have as many warps
+// as follow from a row's bytes instead, and no choice: row_tuning.cc.)
 //
 // `combine` must give the same bits for (a, b) and (b, a), and `identity` must change nothing.
 #ifndef KERNELWIRE_KERNELS_PRIMITIVES_ROW_GROUP_CUH_
@@ -14,6 +14,7 @@
 
 #include <cuda_runtime.h>
 
+#include <cstddef>
 #include <cstdint>
 
 #include "kernels/primitives/cluster_exchange.cuh"
@@ -86,15 +87,21 @@ class LaneGroup {
 };
 
 /// A block, or a cluster of `cluster_blocks` blocks. Every thread of them constructs one, before it waits for memory,
-/// and all reduce the same number of times. Requires: whole warps, at most kMostThreads a block; where blocks share a
-/// row, the stretches of a block are a power of two, or as many for all rows of so many bytes.
+/// and all reduce the same number of times. `whole`: a block counts as a leaf of the tree that blocks make up, whatever
+/// it has. Requires: whole warps, at most kMostThreads a block; where blocks share a row, the launch has added SpaceOf;
+/// `whole` only if all rows of so many bytes are shared alike.
 class BlockGroup {
  public:
   static constexpr int kLanes = 32;
   static constexpr int kMostThreads = kMostThreadsOfRowBlock;
 
-  __device__ __forceinline__ explicit BlockGroup(int cluster_blocks)
-      : cluster_blocks_(cluster_blocks), exchange_(cluster_blocks) {}
+  __device__ __forceinline__ explicit BlockGroup(int cluster_blocks, bool whole = false)
+      : cluster_blocks_(cluster_blocks), whole_(whole), exchange_(cluster_blocks) {}
+
+  /// For a launch: dynamic shared memory beside what its kernel has else.
+  static std::size_t SpaceOf(unsigned warps, unsigned cluster_blocks, bool whole = false) {
+    return cluster_blocks == 1 ? 0 : ClusterExchange::SpaceOf(whole ? cluster_blocks : warps * cluster_blocks);
+  }
 
   __device__ __forceinline__ int rank() const { return static_cast<int>(exchange_.block() * blockDim.x + threadIdx.x); }
   /// Among the neighbours that can shuffle.
@@ -128,35 +135,45 @@ class BlockGroup {
 
   /// The same where the lanes of a warp have agreed on its stretches already.
   ///
+  /// A block's warps need not be a whole part of the tree: three are one of two, and one. So they tell all of a cluster
+  /// what they have, without a barrier, and each finishes the tree.
+  ///
   /// Results of warps alternate between two places, so that one barrier a reduction is enough: a warp that is already
   /// in the next reduction does not write where another still reads.
   template <typename T, int kStretches, typename Combine>
   __device__ __forceinline__ T ReduceStretches(const RowParts<T, kStretches>& parts, T identity,
                                                const Combine& combine) {
     static_assert(kStretches == 1 || kStretches == 2);
-    __shared__ T of_warps[2][32];
-    turn_ ^= 1U;
     T value = parts.of_stretch[0];
     if constexpr (kStretches == 2) {
       value = combine(value, parts.of_stretch[1]);
     }
-    const unsigned lane = threadIdx.x % 32;
     const unsigned warps = blockDim.x / 32;
+    const unsigned warp = threadIdx.x / 32;
+    const auto blocks = static_cast<unsigned>(cluster_blocks_);
+    if (!whole_ && blocks > 1) {
+      const unsigned count = warps * blocks;
+      const unsigned place = PlaceInList(exchange_.block() * warps + warp);
+      return ReduceLongList(exchange_.AllToAll(value, count, place, true), count, identity, combine);
+    }
     if (warps > 1) {
-      if (lane == 0) {
-        of_warps[turn_][threadIdx.x / 32] = value;
+      __shared__ T of_warps[2][kMostThreads / 32];
+      turn_ ^= 1U;
+      if (threadIdx.x % 32 == 0) {
+        of_warps[turn_][warp] = value;
       }
       __syncthreads();
       value = ReduceList(of_warps[turn_], warps, identity, combine);
     }
-    if (cluster_blocks_ > 1) {
-      value = ReduceList(exchange_.AllToAll(value), static_cast<unsigned>(cluster_blocks_), identity, combine);
+    if (blocks > 1) {
+      value = ReduceList(exchange_.AllToAll(value, blocks, exchange_.block(), warp == 0), blocks, identity, combine);
     }
     return value;
   }
 
  private:
   int cluster_blocks_;
+  bool whole_;
   unsigned turn_ = 0;
   ClusterExchange exchange_;
 };

@@ -108,7 +108,8 @@ cudaError_t LaunchRows(const Arguments& arguments, std::int64_t rows, cudaStream
   shape.balances_clusters = tuning.balanced;
   if (std::is_same_v<Group, BlockGroup>) {
     shape.threads = static_cast<unsigned>(tuning.threads);
-    shape.shared_bytes = Space::BytesOfBlock(shape.threads);
+    shape.shared_bytes = Space::BytesOfBlock(shape.threads) +
+                         BlockGroup::SpaceOf(shape.threads / 32, shape.cluster_blocks, tuning.vector_bytes == 4);
     shape.blocks = std::min(rows, kMostBlocks / tuning.cluster_blocks) * tuning.cluster_blocks;
     if (tuning.looks_ahead) {
       shape.blocks = std::min(shape.blocks, RoomForClusters<kKernel>(shape) * tuning.cluster_blocks);

@@ -30,6 +30,7 @@ LaunchShape ShapeOf(unsigned blocks, unsigned threads, unsigned cluster_blocks =
   shape.blocks = blocks;
   shape.threads = threads;
   shape.cluster_blocks = cluster_blocks;
+  shape.shared_bytes = BlockGroup::SpaceOf(threads / 32, cluster_blocks);
   return shape;
 }
 
@@ -123,6 +124,26 @@ TEST_F(RowPrimitivesTest, StretchesMeetInTheSameTreeWhoeverHoldsThem) {
   }
   // Fewer stretches than leaves: a block of nine warps.
   expect(Run(SumStretches<1>{1}, in, 5 * 288, 288), 288, 9);
+}
+
+TEST_F(RowPrimitivesTest, StretchesMeetInTheSameTreeInBlocksOfAnyWarps) {
+  constexpr int kMost = 256;
+  const std::vector<float> in = Awkward(&random_, kMost * 32);
+  float stretches[kMost];
+  for (int i = 0; i < kMost; ++i) {
+    stretches[i] = TreeSum(&in[static_cast<std::size_t>(i) * 32], 32, 32);
+  }
+  for (unsigned warps = 1; warps <= 16; ++warps) {
+    for (unsigned blocks = 1; blocks <= (DeviceHasClusters() ? 16U : 1U); ++blocks) {
+      const unsigned threads = blocks * warps * 32;
+      const float sum = TreeSum(stretches, static_cast<int>(blocks * warps), kMost);
+      const auto out = Run(SumStretches<1>{static_cast<int>(blocks)}, in, std::size_t{5} * threads,
+                           ShapeOf(blocks, warps * 32, blocks));
+      for (std::size_t i = 0; i < out.size(); ++i) {
+        ASSERT_EQ(out[i], sum * static_cast<float>(1 << i / threads)) << blocks << " blocks of " << warps << ", " << i;
+      }
+    }
+  }
 }
 
 /// Statistics of eights of elements, a thread each, merged by lanes.

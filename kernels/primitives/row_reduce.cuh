@@ -55,13 +55,12 @@ __device__ __forceinline__ T ReduceLanes(T value, const Combine& combine) {
   return ReduceLanes<kLanes>(value, combine, MembersOfGroup<kLanes>());
 }
 
-/// Combines the `count` values at `list`, at most 32, as ReduceLanes would those of lanes 0 ... count - 1, and no
+/// Combines value_of(0) ... value_of(count - 1), at most 32, as ReduceLanes would those of so many lanes, and no
 /// others. Takes a step for each level of that tree, however many lanes there are; they hold the values several times
-/// over. Requires: whole warps, `count` is the same in all lanes.
-template <typename T, typename Combine>
-__device__ __forceinline__ T ReduceList(const T* list, unsigned count, const T& identity, const Combine& combine) {
-  const unsigned place = threadIdx.x % (count > 1 ? 2U << (31 - __clz(static_cast<int>(count - 1))) : 1U);
-  T value = place < count ? list[place] : identity;
+/// over. Requires: whole warps; `count` is the same in all lanes; value_of is the identity from `count` on.
+template <typename ValueOf, typename Combine>
+__device__ __forceinline__ auto ReducePlaces(unsigned count, const ValueOf& value_of, const Combine& combine) {
+  auto value = value_of(threadIdx.x % (count > 1 ? 2U << (31 - __clz(static_cast<int>(count - 1))) : 1U));
 #pragma unroll
   for (unsigned offset = 1; offset < 32; offset *= 2) {
     if (offset >= count) {
@@ -70,6 +69,48 @@ __device__ __forceinline__ T ReduceList(const T* list, unsigned count, const T& 
     value = combine(value, ShuffleXor(0xFFFFFFFFU, value, static_cast<int>(offset)));
   }
   return value;
+}
+
+/// That of the `count` values at `list`.
+template <typename T, typename Combine>
+__device__ __forceinline__ T ReduceList(const T* list, unsigned count, const T& identity, const Combine& combine) {
+  return ReducePlaces(
+      count, [&](unsigned place) { return place < count ? list[place] : identity; }, combine);
+}
+
+/// Where ReduceLongList expects a value: after each eight there is a gap, so that lanes read different banks.
+__host__ __device__ __forceinline__ constexpr unsigned PlaceInList(unsigned index) { return index + index / 8; }
+
+/// Combines the kCount values from `first` on, those of them that a list of `count` has, neighbours first.
+template <unsigned kCount, typename T, typename Combine>
+__device__ __forceinline__ T CombineNeighbours(const T* first, int count, const T& identity, const Combine& combine) {
+  if constexpr (kCount == 1) {
+    return count > 0 ? *first : identity;
+  } else {
+    constexpr unsigned kHalf = kCount / 2;
+    const T left = CombineNeighbours<kHalf>(first, count, identity, combine);
+    return combine(left, CombineNeighbours<kHalf>(first + kHalf, count - static_cast<int>(kHalf), identity, combine));
+  }
+}
+
+/// ReduceList of at most 256 values, each at its PlaceInList: of more than 32, lanes combine four each before they
+/// meet, of more than 128 eight.
+template <typename T, typename Combine>
+__device__ __forceinline__ T ReduceLongList(const T* list, unsigned count, const T& identity, const Combine& combine) {
+  const unsigned shift = count <= 32 ? 0 : count <= 128 ? 2 : 3;
+  const auto value_of = [&](unsigned lane) {
+    const T* const first = list + PlaceInList(lane << shift);
+    const int left = static_cast<int>(count) - static_cast<int>(lane << shift);
+    if (shift == 0) {
+      return CombineNeighbours<1>(first, left, identity, combine);
+    }
+    T value = CombineNeighbours<4>(first, left, identity, combine);
+    if (shift == 3) {
+      value = combine(value, CombineNeighbours<4>(first + 4, left - 4, identity, combine));
+    }
+    return value;
+  };
+  return ReducePlaces(((count - 1) >> shift) + 1, value_of, combine);
 }
 
 }  // namespace kernelwire

@@ -24,7 +24,7 @@ struct RowGrid;
 
 template <int kLanes>
 struct RowGrid<LaneGroup<kLanes>> {
-  static __device__ __forceinline__ LaneGroup<kLanes> GroupOf(int /*cluster_blocks*/) { return {}; }
+  static __device__ __forceinline__ LaneGroup<kLanes> GroupOf(int /*cluster_blocks*/, bool /*of_words*/) { return {}; }
   /// Before row `index` of `rows` is worked on.
   static __device__ __forceinline__ void Begin(LaneGroup<kLanes>& group, std::int64_t index, std::int64_t rows) {
     const int after = 32 / kLanes - 1 - static_cast<int>(threadIdx.x % 32) / kLanes;  // other rows of the warp
@@ -45,7 +45,9 @@ template <>
 struct RowGrid<BlockGroup> {
   static constexpr int kBlockThreads = BlockGroup::kMostThreads;
 
-  static __device__ __forceinline__ BlockGroup GroupOf(int cluster_blocks) { return BlockGroup(cluster_blocks); }
+  static __device__ __forceinline__ BlockGroup GroupOf(int cluster_blocks, bool of_words) {
+    return BlockGroup(cluster_blocks, of_words);
+  }
   static __device__ __forceinline__ void Begin(BlockGroup& /*group*/, std::int64_t /*index*/, std::int64_t /*rows*/) {}
   static __device__ __forceinline__ std::int64_t FirstRow(int cluster_blocks) {
     return Clusters(blockIdx.x, cluster_blocks);

@@ -2,13 +2,15 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdlib>
+#include <limits>
 
 #include "kernels/primitives/row_tuning_tables.h"
 
 namespace kernelwire {
 namespace {
 
-constexpr std::int64_t kMostBlocksOfRow = 16;  // of a cluster
+constexpr int kMostBlocksOfRow = 16;  // of a cluster
 
 /// `lanes` lanes of a warp hold `vectors` vectors of a row each.
 RowTuning ShareWarps(int lanes, int vectors, int turns) {
@@ -53,49 +55,88 @@ int TurnsOfLanes(RowWork work, std::int64_t row_bytes, std::int64_t rows, int el
   return vectors == 4 && full ? 1 : many ? 4 : 2;
 }
 
-/// Blocks of `threads` threads (a power of two, where a row needs several) that hold `vectors` vectors each; of a
-/// shorter row only the warps that have something. Those of more than 256 threads are roomy.
-RowTuning HoldRow(std::int64_t row_bytes, int threads, int vectors, bool looks_ahead = false) {
-  const std::int64_t of_block = std::int64_t{threads} * vectors * 16;
-  const std::int64_t blocks = (row_bytes + of_block - 1) / of_block;
-  const std::int64_t of_warp = std::int64_t{32} * vectors * 16;
-  const int warps = static_cast<int>((row_bytes + of_warp - 1) / of_warp);
+/// The warps that hold a row with `vectors` vectors a thread.
+int WarpsOf(std::int64_t row_bytes, int vectors) {
+  const std::int64_t of_warp = std::int64_t{32} * 16 * vectors;
+  return static_cast<int>((row_bytes + of_warp - 1) / of_warp);
+}
+
+int RoundedUp(int count, int parts) { return (count + parts - 1) / parts; }
+
+/// `blocks` blocks of equal shares of a row; the last ones may have nothing.
+RowTuning ShareRow(std::int64_t row_bytes, int vectors, int blocks) {
   RowTuning tuning;
   tuning.method = RowTuning::Method::kBlocks;
-  tuning.threads = blocks > 1 ? threads : warps * 32;
+  tuning.threads = RoundedUp(WarpsOf(row_bytes, vectors), blocks) * 32;
   tuning.vectors = vectors;
-  tuning.cluster_blocks = static_cast<int>(blocks);
-  tuning.looks_ahead = looks_ahead;
-  tuning.roomy = threads > 256;
+  tuning.cluster_blocks = blocks;
   return tuning;
 }
 
-/// Blocks that stay, with all registers there are, and ask for their next row before they work on this one.
-RowTuning LookAhead(std::int64_t row_bytes, int threads = kMostThreadsOfRowBlock) {
-  RowTuning tuning = HoldRow(row_bytes, threads, 8, true);
+/// By as few blocks of at most so many threads as can.
+RowTuning HoldRow(std::int64_t row_bytes, int most_threads, int vectors) {
+  return ShareRow(row_bytes, vectors, RoundedUp(WarpsOf(row_bytes, vectors), most_threads / 32));
+}
+
+/// By blocks with 8 vectors a thread, some of which a multiprocessor has at a time. A row that one can have has one.
+/// Others have as many as leave hardly a warp without a share, of about four warps: fewer warps begin more often, more
+/// wait for each other. Requires: a cluster can hold the row so.
+RowTuning HoldInSmallBlocks(std::int64_t row_bytes) {
+  constexpr int kMostWarps = 8;
+  constexpr int kLeastWarps = 3;
+  constexpr int kBestWarps = 4;
+  const int warps = WarpsOf(row_bytes, 8);
+  int best = RoundedUp(warps, kMostWarps);
+  int least = std::numeric_limits<int>::max();
+  for (int blocks = best; blocks > 1 && blocks <= kMostBlocksOfRow; ++blocks) {
+    const int share = RoundedUp(warps, blocks);
+    if (RoundedUp(warps, share) != blocks) {
+      continue;
+    }
+    const int empty = share * blocks - warps;
+    const int cost = (empty * 32 > warps ? empty * kMostWarps : 0) + std::abs(share - kBestWarps);
+    if (share >= kLeastWarps && cost < least) {
+      best = blocks;
+      least = cost;
+    }
+  }
+  return ShareRow(row_bytes, 8, best);
+}
+
+/// By blocks that stay, with all registers there are, and ask for their next row before they work on this one.
+/// `powers`: a power of two of them; clusters of other numbers leave multiprocessors without one.
+RowTuning LookAhead(std::int64_t row_bytes, int most_threads, bool powers) {
+  const int least = RoundedUp(WarpsOf(row_bytes, 8), most_threads / 32);
+  int blocks = powers ? 1 : least;
+  while (blocks < least && blocks < kMostBlocksOfRow) {
+    blocks *= 2;
+  }
+  RowTuning tuning = ShareRow(row_bytes, 8, blocks);
+  tuning.looks_ahead = true;
   tuning.roomy = true;
   return tuning;
 }
 
-/// A row that is held with 8 vectors a thread, by the largest cluster: as many warps in each of its blocks as it takes,
-/// so that the last ones may have nothing. Requires: roomy, for so many threads.
-void SpreadOverCluster(std::int64_t row_bytes, RowTuning* tuning) {
-  constexpr std::int64_t kOneWarpEach = kMostBlocksOfRow * 32 * 8 * 16;
-  tuning->cluster_blocks = static_cast<int>(kMostBlocksOfRow);
-  tuning->threads = static_cast<int>((row_bytes + kOneWarpEach - 1) / kOneWarpEach) * 32;
-}
-
 /// `small_blocks`: see HasSmallBlocks. What more blocks than a cluster has would hold, threads with 8 vectors do.
-RowTuning Hold(const Holdings& holdings, std::int64_t row_bytes, bool small_blocks) {
-  const Holding& holding = holdings.Of(row_bytes);
-  if (holding.looks_ahead) {
-    return LookAhead(row_bytes, holding.threads);
+RowTuning Hold(const Holding& holding, std::int64_t row_bytes, bool small_blocks) {
+  switch (holding.way) {
+    case HoldingWay::kFour: {
+      const int threads = small_blocks ? std::min(holding.threads, kMostThreadsOfSmallBlock) : holding.threads;
+      return WarpsOf(row_bytes, 4) * 32 <= threads * kMostBlocksOfRow ? HoldRow(row_bytes, threads, 4)
+                                                                      : HoldInSmallBlocks(row_bytes);
+    }
+    case HoldingWay::kEight:
+      return HoldInSmallBlocks(row_bytes);
+    case HoldingWay::kRoomy: {
+      RowTuning tuning = HoldRow(row_bytes, holding.threads, 8);
+      tuning.roomy = true;
+      return tuning;
+    }
+    case HoldingWay::kAhead:
+    case HoldingWay::kAheadAny:
+      break;
   }
-  if (small_blocks && holding.vectors == 4 && holding.threads > kMostThreadsOfSmallBlock) {
-    const bool in_cluster = row_bytes <= kMostBlocksOfRow * kMostThreadsOfSmallBlock * 64;
-    return HoldRow(row_bytes, kMostThreadsOfSmallBlock, in_cluster ? 4 : 8);
-  }
-  return HoldRow(row_bytes, holding.threads, holding.vectors);
+  return LookAhead(row_bytes, holding.threads, holding.way == HoldingWay::kAhead);
 }
 
 /// `share` words of a row in blocks with the threads and words of shape `index`.
@@ -184,7 +225,7 @@ const Holdings& ForShiftedRows(RowWork work, std::int64_t row_bytes, std::int64_
 
 const Holdings& ForPlainRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, bool wide, bool fast_memory) {
   if (AreFewRows(row_bytes, rows)) {
-    return kOfFewRows[wide];
+    return wide && work == RowWork::kSoftmax ? kOfFewWideRowsOfSoftmax : kOfFewRows[wide];
   }
   const auto& tables = !ReadMuch(row_bytes, rows)     ? kOfLittleRead
                        : AreSomeRows(row_bytes, rows) ? kOfSomeRows
@@ -226,10 +267,9 @@ StreamedParts ShareParts(StreamedParts parts, std::int64_t rows) {
 
 /// A row that is longer than a stretch, where blocks cannot share one.
 RowTuning TuneRowsOfBlocks(std::int64_t row_bytes, bool plain, bool small_blocks) {
-  if (plain && !small_blocks) {
-    return row_bytes <= 32 * kKiB ? HoldRow(row_bytes, 512, 4) : LookAhead(row_bytes);
-  }
-  return row_bytes <= (plain ? 16 : 8) * kKiB ? HoldRow(row_bytes, 256, 4) : LookAhead(row_bytes);
+  const int threads = plain && !small_blocks ? kMostThreadsOfRowBlock : 256;
+  const std::int64_t longest = plain ? std::int64_t{64} * threads : 8 * kKiB;
+  return row_bytes <= longest ? HoldRow(row_bytes, threads, 4) : LookAhead(row_bytes, kMostThreadsOfRowBlock, true);
 }
 
 }  // namespace
@@ -300,12 +340,9 @@ RowTuning TuneRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, int 
   if (in_words) {
     tuning = HoldInWords(work, row_bytes, element_bytes, device.clusters);
   } else {
-    tuning = Hold(plain ? ForPlainRows(work, row_bytes, rows, wide, device.fast_memory)
-                        : ForShiftedRows(work, row_bytes, rows, wide),
-                  row_bytes, small_blocks);
-    if (work == RowWork::kSoftmax && row_bytes > kLongestRowOfPowers) {
-      SpreadOverCluster(row_bytes, &tuning);
-    }
+    const Holdings& holdings = plain ? ForPlainRows(work, row_bytes, rows, wide, device.fast_memory)
+                                     : ForShiftedRows(work, row_bytes, rows, wide);
+    tuning = Hold(holdings.Of(row_bytes), row_bytes, small_blocks);
     tuning.reads_much = plain && ReadMuch(row_bytes, rows);
   }
   tuning.balanced = tuning.cluster_blocks > 2 && AreBalanced(work, row_bytes, rows, in_words);

@@ -91,7 +91,7 @@ TEST_P(RowOrderTest, BitsDoNotFollowTheNumberOfRows) {
     // Widths with every kind of tuning for one, some and many rows, the last ones read twice; odd ones begin rows
     // anywhere.
     std::vector<std::int64_t> widths = {1200, 1537, 5000, 10240, 12289, 18432, 40000, 40001, 600'000, 600'001};
-    if (device->name() != "host") {  // clusters of other numbers of blocks
+    if (device->name() != "host") {  // blocks of clusters with shares of any number of warps
       widths.insert(widths.end(), {20480, 57344, 81920, 98304, 114688, 163840, 180224});
     }
     for (const std::int64_t width : widths) {

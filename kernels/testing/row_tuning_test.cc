@@ -9,7 +9,6 @@
 #include <string>
 
 #include "kernels/primitives/row_access.h"
-#include "kernels/primitives/row_tuning_tables.h"
 
 namespace kernelwire::testing {
 namespace {
@@ -37,13 +36,6 @@ void ExpectOrderFollowsFromBytes(RowWork work, std::int64_t row_bytes, int eleme
       if (!streamed) {
         const std::int64_t of_block = std::int64_t{tuning.threads} * tuning.vectors * tuning.vector_bytes;
         ASSERT_GE(of_block * tuning.cluster_blocks, row_bytes);
-        const bool spread = work == RowWork::kSoftmax && row_bytes > kLongestRowOfPowers && !in_words;
-        ASSERT_TRUE(tuning.cluster_blocks == 1 || in_words || spread || (of_block & (of_block - 1)) == 0);
-        if (spread) {
-          ASSERT_EQ(tuning.threads, alone.threads);
-          ASSERT_EQ(tuning.vectors, 8);
-          ASSERT_EQ(tuning.cluster_blocks, 16);
-        }
       }
       // Rows that are not plain, two of them and half a result, pass through shared memory; words do not.
       if (!plain && tuning.method == RowTuning::Method::kBlocks && !in_words) {

@@ -168,7 +168,7 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess),
   using Parameter = DeviceParameter<Held, Acc, kAccess>;
   using Wide = WideParameter<Held, Acc, std::is_same_v<typename Held::Unit, Word> ? 2 : 1>;  // of two, beside the row
   const int blocks = arguments.tuning.cluster_blocks;
-  auto group = RowGrid<typename Shape::Group>::GroupOf(blocks);
+  auto group = RowGrid<typename Shape::Group>::GroupOf(blocks, Shape::kOfWords);
   const RowMean<T, typename Shape::Group, Acc> mean(arguments.reciprocal, arguments.width);
   const HeldSpace<T, Shape, kAccess, 1> space;
   const auto row_at = [&](std::int64_t index) {

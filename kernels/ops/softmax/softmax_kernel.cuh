@@ -66,7 +66,7 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess), Shape::ResidentB
   using Held = HeldRow<T, Shape, kAccess, 1>;
   using Loads = RowLoads<Held, FillMinusInfinity>;
   const int blocks = arguments.tuning.cluster_blocks;
-  auto group = RowGrid<typename Shape::Group>::GroupOf(blocks);
+  auto group = RowGrid<typename Shape::Group>::GroupOf(blocks, Shape::kOfWords);
   const HeldSpace<T, Shape, kAccess, 1> space;
   const Loads begin(space.In(0));
   const auto row_at = [&](std::int64_t index) {
