@@ -143,8 +143,7 @@ inline constexpr Holdings kOfFewShiftedRows[2] = {
 /// Of up to AreSomeRows, and of larger tensors.
 inline constexpr Holdings kOfShiftedRows[][2] = {
     // kOneSum
-    {{{{36, kEight}, {128, kAheadAny, 128}, {1024, kAhead}}},
-     {{{16, kFour, 256}, {36, kEight}, {128, kAheadAny, 128}, {1024, kAhead}}}},
+    {{{{36, kEight}, {128, kAheadAny, 128}, {1024, kAhead}}}, {{{36, kEight}, {128, kAheadAny, 128}, {1024, kAhead}}}},
     // kTwoInputs
     {{{{15, kFour, 256}, {28, kRoomy, 512}, {120, kFour, 128}, {140, kFour, 256}, {1024, kAheadAny, 512}}},
      {{{15, kFour, 256},
@@ -161,7 +160,7 @@ inline constexpr Holdings kOfShiftedRows[][2] = {
 
 inline constexpr Holdings kOfLargeShiftedTensors[][2] = {
     // kOneSum
-    {{{{128, kEight}, {1024, kAhead}}}, {{{16, kFour, 256}, {384, kEight}, {1024, kAhead}}}},
+    {{{{128, kEight}, {1024, kAhead}}}, {{{384, kEight}, {1024, kAhead}}}},
     // kTwoInputs
     {kOfShiftedRows[1][0], kOfShiftedRows[1][1]},
     // kSoftmax

@@ -1,0 +1,28 @@
+// How blocks share a row of vectors that is longer than a stretch: equally, which leaves the order of its reduction as
+// it is (row_group.cuh). Host code only.
+#ifndef KERNELWIRE_KERNELS_PRIMITIVES_ROW_HOLDING_H_
+#define KERNELWIRE_KERNELS_PRIMITIVES_ROW_HOLDING_H_
+
+#include <cstdint>
+
+#include "kernels/primitives/row_tuning.h"
+#include "kernels/primitives/row_tuning_tables.h"
+
+namespace kernelwire {
+
+inline constexpr int kMostBlocksOfRow = 16;  // of a cluster
+
+/// By as few blocks of at most so many threads as can.
+RowTuning HoldRow(std::int64_t row_bytes, int most_threads, int vectors);
+
+/// By blocks that stay, with all registers there are, and ask for their next row before they work on this one.
+/// `powers`: a power of two of them; clusters of other numbers leave multiprocessors without one.
+RowTuning LookAhead(std::int64_t row_bytes, int most_threads, bool powers);
+
+/// As an entry of a table says. `small_blocks`: see HasSmallBlocks. What more blocks than a cluster has would hold,
+/// threads with 8 vectors do.
+RowTuning HoldBy(const Holding& holding, std::int64_t row_bytes, bool small_blocks);
+
+}  // namespace kernelwire
+
+#endif  // KERNELWIRE_KERNELS_PRIMITIVES_ROW_HOLDING_H_
