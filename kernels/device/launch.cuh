@@ -7,7 +7,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 #include <utility>
+
+#include "kernels/device/early_reads.h"
 
 namespace kernelwire {
 
@@ -60,16 +63,40 @@ __device__ __forceinline__ void FetchArguments(const Arguments& arguments) {
       : "memory");
 }
 
+/// Whether a kernel's arguments say what it reads first.
+template <typename Arguments, typename = void>
+inline constexpr bool kHasEarlyReads = false;
+template <typename Arguments>
+inline constexpr bool kHasEarlyReads<Arguments, std::void_t<decltype(std::declval<const Arguments&>().early.lines)>> =
+    true;
+
+/// Asks the second-level cache for what the kernel reads first, a line of each tensor a thread.
+template <typename Arguments>
+__device__ __forceinline__ void FetchEarlyReads(const Arguments& arguments) {
+  if constexpr (kHasEarlyReads<Arguments>) {
+    const EarlyReads& early = arguments.early;
+    const unsigned line = blockIdx.x * blockDim.x + threadIdx.x;
+#pragma unroll
+    for (int i = 0; i < EarlyReads::kMost; ++i) {
+      if (line < early.lines[i]) {
+        const char* const at = static_cast<const char*>(early.data[i]) + line * EarlyReads::kLineBytes;
+        asm volatile("prefetch.global.L2 [%0];" ::"l"(at));
+      }
+    }
+  }
+}
+
 /// The first statement of every kernel, with its first parameter. LaunchKernel lets a kernel begin while the one before
-/// it in the stream still runs, so that the way from launch to first instruction, and to the arguments, is gone when
-/// its turn has come; here it waits until all that came before is done and visible. From then on the next one may begin
-/// likewise, and not earlier: a third kernel that waits beside the second costs more than having none wait (a short
-/// kernel in a row of its like, H200: 1.7 us if the next may begin before this has waited, 1.1 after, 1.4 without any
-/// overlap).
+/// it in the stream still runs, so that the way from launch to first instruction, to the arguments, and from memory to
+/// what it reads first, is gone when its turn has come; here it waits until all that came before is done and visible.
+/// From then on the next one may begin likewise, and not earlier: a third kernel that waits beside the second costs
+/// more than having none wait (a short kernel in a row of its like, H200: 1.7 us if the next may begin before this has
+/// waited, 1.1 after, 1.4 without any overlap).
 template <typename Arguments>
 __device__ __forceinline__ void AwaitEarlierWork(const Arguments& arguments) {
 #if __CUDA_ARCH__ >= 900
   FetchArguments(arguments);
+  FetchEarlyReads(arguments);
   asm volatile("griddepcontrol.wait;" ::: "memory");
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #else

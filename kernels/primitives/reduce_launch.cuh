@@ -50,6 +50,11 @@ inline ReduceArguments ArgumentsOf(const Launch& launch, int inputs, bool shares
   arguments.aligned = arguments.layout.run % length == 0 && InputsAreAligned(launch, inputs, 16);
   arguments.shares = shares ? SharesOf(arguments.layout, params.x_type) : RowShares::kRagged;
   arguments.arrivals = reinterpret_cast<uint4*>(launch.tickets + kLaunchTickets);
+  for (int i = 0; launch.segment_count == 1 && i < inputs; ++i) {
+    const std::int64_t elements = launch.total_rows * arguments.layout.piece;
+    arguments.early.Add(launch.segments[0].inputs[i], elements * static_cast<std::int64_t>(SizeOf(params.x_type)),
+                        EarlyReads::kMostBytes / inputs);
+  }
   return arguments;
 }
 
@@ -203,6 +208,7 @@ cudaError_t LaunchColumns(ReduceArguments arguments, const R& reduction, cudaStr
   const std::int64_t blocks = (grid.items + grid.items_of_block - 1) / grid.items_of_block;
   const cudaError_t error = LaunchKernel(&ReduceColumnsKernel<R, kLength, kReads>,
                                          ShapeOfGrid(blocks, tuning.block_threads), stream, arguments, reduction, grid);
+  arguments.early = {};  // what is merged is not there before
   return error == cudaSuccess && arguments.parts.count > 1 ? MergeParts(arguments, reduction, stream) : error;
 }
 

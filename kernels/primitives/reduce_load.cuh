@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include "kernels/core/launch.h"
+#include "kernels/device/early_reads.h"
 #include "kernels/primitives/reduce_packed.cuh"
 #include "kernels/primitives/reduce_params.h"
 #include "kernels/primitives/reduce_steps.h"
@@ -72,6 +73,7 @@ struct ReduceArguments {
   bool aligned;      // all runs are whole vectors of 16 bytes, and aligned to them
   RowShares shares;  // rows
   uint4* arrivals;   // rows: kLaunchArrivals behind Launch::tickets
+  EarlyReads early;
   ReduceLayout layout;
   // RowReads::kAny: over a result's vectors, which layout.reduced is about then (MapOfVectors), by as many as threads
   // share them; ColumnReads::kAny: over its rows, by as many as there are lanes.

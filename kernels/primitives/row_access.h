@@ -1,14 +1,17 @@
-// How the rows of a launch lie in memory: whether all can be read and written in whole aligned vectors. Asked on the
-// host, where the table of segments lies too, so that kernels for the ordinary case carry no code for the others.
+// How the rows of a launch lie in memory: whether all can be read and written in whole aligned vectors, and where those
+// that are read first begin. Asked on the host, where the table of segments lies too, so that kernels for the ordinary
+// case carry no code for the others.
 #ifndef KERNELWIRE_KERNELS_PRIMITIVES_ROW_ACCESS_H_
 #define KERNELWIRE_KERNELS_PRIMITIVES_ROW_ACCESS_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <initializer_list>
 #include <limits>
 
 #include "kernels/core/launch.h"
 #include "kernels/core/segment.h"
+#include "kernels/device/early_reads.h"
 #include "kernels/primitives/row_parameter.h"
 
 namespace kernelwire {
@@ -24,6 +27,13 @@ struct RowPlace {
 struct ParameterPlace {
   int index = 0;  // in Segment::inputs
   int word = 0;   // of Segment::extents
+};
+
+/// All of them.
+struct RowPlaces {
+  std::initializer_list<RowPlace> rows;
+  std::initializer_list<ParameterPlace> parameters = {};
+  std::initializer_list<int> optional_outputs = {};  // that have no rows of these
 };
 
 inline constexpr std::int64_t kGranuleBytes = 16;
@@ -64,14 +74,13 @@ inline bool IsPlain(const Segment& segment, const ParameterPlace& place, DataTyp
 
 /// Whether the rows of `width` elements of `dtype` are plain, in all segments: they begin on 16-byte boundaries and are
 /// whole vectors, and their parameters are vectors of the rows' type or f32. Absent tensors change nothing.
-inline bool RowsArePlain(const Launch& launch, DataType dtype, std::int64_t width, std::initializer_list<RowPlace> rows,
-                         std::initializer_list<ParameterPlace> parameters) {
+inline bool RowsArePlain(const Launch& launch, DataType dtype, std::int64_t width, const RowPlaces& places) {
   bool plain = width * static_cast<std::int64_t>(SizeOf(dtype)) % kGranuleBytes == 0;
   for (int i = 0; i < launch.segment_count; ++i) {
-    for (const RowPlace& place : rows) {
+    for (const RowPlace& place : places.rows) {
       plain = plain && IsPlain(launch.segments[i], place, dtype);
     }
-    for (const ParameterPlace& place : parameters) {
+    for (const ParameterPlace& place : places.parameters) {
       plain = plain && IsPlain(launch.segments[i], place, dtype);
     }
   }
@@ -79,41 +88,67 @@ inline bool RowsArePlain(const Launch& launch, DataType dtype, std::int64_t widt
 }
 
 /// Whether the launch is as most are: one request, whose rows lie one after another from a granule on, whose parameters
-/// are rows of the same type, and that does not ask for the outputs `absent`.
-inline bool IsUsual(const Launch& launch, DataType dtype, std::int64_t width, std::initializer_list<RowPlace> rows,
-                    std::initializer_list<ParameterPlace> parameters, std::initializer_list<int> absent) {
+/// are rows of the same type, and that asks for no optional output.
+inline bool IsUsual(const Launch& launch, DataType dtype, std::int64_t width, const RowPlaces& places) {
   constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
   if (launch.segment_count != 1 || launch.total_rows > kMost || width > kMost) {
     return false;
   }
   const Segment& segment = launch.segments[0];
   bool usual = true;
-  for (const RowPlace& place : rows) {
+  for (const RowPlace& place : places.rows) {
     const void* const data = place.output ? segment.outputs[place.index] : segment.inputs[place.index];
     usual = usual && reinterpret_cast<std::uintptr_t>(data) % kGranuleBytes == 0 &&
             (data == nullptr || segment.extents[place.stride_word] == width);
   }
-  for (const ParameterPlace& place : parameters) {
+  for (const ParameterPlace& place : places.parameters) {
     const RowParameter parameter = UnpackRowParameter(segment.extents[place.word]);
     usual = usual && parameter.kind == RowParameterKind::kRow && parameter.dtype == dtype &&
             reinterpret_cast<std::uintptr_t>(segment.inputs[place.index]) % kGranuleBytes == 0;
   }
-  for (const int output : absent) {
+  for (const int output : places.optional_outputs) {
     usual = usual && segment.outputs[output] == nullptr;
   }
   return usual;
 }
 
 /// How kernels reach these rows; see RowsArePlain and IsUsual.
-inline RowAccess AccessOf(const Launch& launch, DataType dtype, std::int64_t width,
-                          std::initializer_list<RowPlace> rows, std::initializer_list<ParameterPlace> parameters,
-                          std::initializer_list<int> absent = {}) {
-  const bool usual = IsUsual(launch, dtype, width, rows, parameters, absent);
-  if (RowsArePlain(launch, dtype, width, rows, parameters)) {
+inline RowAccess AccessOf(const Launch& launch, DataType dtype, std::int64_t width, const RowPlaces& places) {
+  const bool usual = IsUsual(launch, dtype, width, places);
+  if (RowsArePlain(launch, dtype, width, places)) {
     return usual ? RowAccess::kDense : RowAccess::kPlain;
   }
   const bool halves = width * static_cast<std::int64_t>(SizeOf(dtype)) % (kGranuleBytes / 2) == 0;
   return !usual ? RowAccess::kShifted : halves ? RowAccess::kTiled : RowAccess::kOdd;
+}
+
+/// What a launch reads first: of one request, its parameters, and its tensors of rows that lie one after another. Where
+/// several requests' lie, the device knows only when its turn has come.
+inline EarlyReads EarlyReadsOf(const Launch& launch, DataType dtype, std::int64_t width, const RowPlaces& places) {
+  EarlyReads early{};
+  if (launch.segment_count != 1) {
+    return early;
+  }
+  constexpr std::int64_t kMostOfParameter = EarlyReads::kMostBytes / 4;
+  const Segment& segment = launch.segments[0];
+  std::int64_t left = EarlyReads::kMostBytes;
+  for (const ParameterPlace& place : places.parameters) {
+    const RowParameter parameter = UnpackRowParameter(segment.extents[place.word]);
+    if (parameter.kind == RowParameterKind::kRow) {
+      const std::int64_t bytes = width * static_cast<std::int64_t>(SizeOf(parameter.dtype));
+      early.Add(segment.inputs[place.index], bytes, kMostOfParameter);
+      left -= std::min(bytes, kMostOfParameter);
+    }
+  }
+  const auto is_read = [](const RowPlace& place) { return !place.output; };
+  const auto inputs = std::count_if(places.rows.begin(), places.rows.end(), is_read);
+  for (const RowPlace& place : places.rows) {
+    if (is_read(place) && segment.extents[place.stride_word] == width) {
+      early.Add(segment.inputs[place.index], segment.rows * width * static_cast<std::int64_t>(SizeOf(dtype)),
+                left / inputs);
+    }
+  }
+  return early;
 }
 
 }  // namespace kernelwire

@@ -1,6 +1,8 @@
-// Which kernels the rows of a launch may take: what a kernel is told of its launch must hold for all of it.
+// Which kernels the rows of a launch may take, and what they read first: what a kernel is told of its launch must hold
+// for all of it.
 #include "kernels/primitives/row_access.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstddef>
@@ -11,11 +13,15 @@
 
 #include "kernels/core/launch.h"
 #include "kernels/core/segment.h"
+#include "kernels/device/early_reads.h"
 
 namespace kernelwire {
 namespace {
 
+using ::testing::ElementsAre;
+
 constexpr int kUnwanted = 1;  // an output
+constexpr RowPlaces kPlaces{{{false, 0, kRowStrideX}, {true, 0, kRowStrideY}}, {{1, kRowWeight}}, {kUnwanted}};
 
 /// x, a weight and y of a request on granules, its rows one after another.
 Segment UsualSegment(std::int64_t width) {
@@ -31,15 +37,18 @@ Segment UsualSegment(std::int64_t width) {
   return segment;
 }
 
-RowAccess AccessOfSegments(const std::vector<Segment>& segments, std::int64_t width) {
+Launch LaunchOf(const std::vector<Segment>& segments) {
   Launch launch;
   launch.segments = segments.data();
   launch.segment_count = static_cast<int>(segments.size());
   for (const Segment& segment : segments) {
     launch.total_rows += segment.rows;
   }
-  return AccessOf(launch, DataType::kBf16, width, {{false, 0, kRowStrideX}, {true, 0, kRowStrideY}}, {{1, kRowWeight}},
-                  {kUnwanted});
+  return launch;
+}
+
+RowAccess AccessOfSegments(const std::vector<Segment>& segments, std::int64_t width) {
+  return AccessOf(LaunchOf(segments), DataType::kBf16, width, kPlaces);
 }
 
 TEST(RowAccessTest, TheUsualLaunchIsDenseInVectorsAndTiledInHalves) {
@@ -85,6 +94,35 @@ TEST(RowAccessTest, WhatIsUnusualOfALaunchIsSeen) {
 TEST(RowAccessTest, SeveralRequestsAreNotTheUsualLaunch) {
   EXPECT_EQ(AccessOfSegments({UsualSegment(64), UsualSegment(64)}, 64), RowAccess::kPlain);
   EXPECT_EQ(AccessOfSegments({UsualSegment(100), UsualSegment(100)}, 100), RowAccess::kShifted);
+}
+
+TEST(RowAccessTest, RowsThatFollowEachOtherAndParametersAreReadEarly) {
+  constexpr std::int64_t kWidth = 100;  // 5 rows of it are 1000 bytes
+  Segment segment = UsualSegment(kWidth);
+  const EarlyReads both = EarlyReadsOf(LaunchOf({segment}), DataType::kBf16, kWidth, kPlaces);
+  EXPECT_THAT(both.data, ElementsAre(segment.inputs[1], segment.inputs[0], nullptr));
+  EXPECT_THAT(both.lines, ElementsAre(2, 8, 0));
+
+  segment.extents[kRowWeight] = PackRowParameter({RowParameterKind::kRow, DataType::kFp32});
+  EXPECT_THAT(EarlyReadsOf(LaunchOf({segment}), DataType::kBf16, kWidth, kPlaces).lines, ElementsAre(4, 8, 0));
+  segment.extents[kRowStrideX] += 8;
+  EXPECT_THAT(EarlyReadsOf(LaunchOf({segment}), DataType::kBf16, kWidth, kPlaces).lines, ElementsAre(4, 0, 0));
+  segment.extents[kRowWeight] = PackRowParameter({RowParameterKind::kOne, DataType::kBf16});
+  EXPECT_THAT(EarlyReadsOf(LaunchOf({segment}), DataType::kBf16, kWidth, kPlaces).lines, ElementsAre(0, 0, 0));
+
+  const std::vector<Segment> several = {UsualSegment(kWidth), UsualSegment(kWidth)};
+  EXPECT_THAT(EarlyReadsOf(LaunchOf(several), DataType::kBf16, kWidth, kPlaces).lines, ElementsAre(0, 0, 0));
+}
+
+TEST(RowAccessTest, OfLongTensorsTheBeginningIsReadEarly) {
+  constexpr std::int64_t kMost = EarlyReads::kMostBytes / EarlyReads::kLineBytes;
+  Segment segment = UsualSegment(64);
+  segment.rows = std::int64_t{1} << 40;
+  EXPECT_THAT(EarlyReadsOf(LaunchOf({segment}), DataType::kBf16, 64, kPlaces).lines, ElementsAre(1, kMost - 1, 0));
+  const std::int64_t width = std::int64_t{1} << 30;
+  segment = UsualSegment(width);
+  EXPECT_THAT(EarlyReadsOf(LaunchOf({segment}), DataType::kBf16, width, kPlaces).lines,
+              ElementsAre(kMost / 4, kMost * 3 / 4, 0));
 }
 
 }  // namespace

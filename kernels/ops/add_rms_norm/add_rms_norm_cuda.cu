@@ -6,19 +6,20 @@ namespace kernelwire {
 
 int LaunchAddRmsNormCuda(const Launch& launch, CUstream_st* stream) {
   const auto params = launch.plan->Params<AddRmsNormParams>();
+  static constexpr RowPlaces kPlaces{{{false, kAddRmsNormA, kRowStrideX},
+                                      {false, kAddRmsNormB, kRowStrideB},
+                                      {true, kAddRmsNormY, kRowStrideY},
+                                      {true, kAddRmsNormResidual, kRowStrideResidual}},
+                                     {{kAddRmsNormWeightInput, kRowWeight}}};
   const AddRmsNormArguments arguments{TableOf(launch),
                                       launch.tickets,
                                       launch.total_rows,
                                       params.width,
                                       NormEpsilon::Of(params.epsilon),
                                       WidthReciprocal::Of(params.width),
+                                      EarlyReadsOf(launch, params.x_type, params.width, kPlaces),
                                       {}};
-  const RowAccess access = AccessOf(launch, params.x_type, params.width,
-                                    {{false, kAddRmsNormA, kRowStrideX},
-                                     {false, kAddRmsNormB, kRowStrideB},
-                                     {true, kAddRmsNormY, kRowStrideY},
-                                     {true, kAddRmsNormResidual, kRowStrideResidual}},
-                                    {{kAddRmsNormWeightInput, kRowWeight}});
+  const RowAccess access = AccessOf(launch, params.x_type, params.width, kPlaces);
   return WithFloatType(params.x_type, [&](auto tag) {
     return LaunchAddRmsNormRows<typename decltype(tag)::Type>(params.y_type, access, arguments, stream);
   });

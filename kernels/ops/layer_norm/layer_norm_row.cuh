@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "kernels/device/early_reads.h"
 #include "kernels/ops/layer_norm/layer_norm.h"
 #include "kernels/primitives/inverse_root.cuh"
 #include "kernels/primitives/row_moments.cuh"
@@ -22,6 +23,7 @@ struct LayerNormArguments {
   std::int64_t width;
   NormEpsilon epsilon;
   WidthReciprocal reciprocal;
+  EarlyReads early;
   RowTuning tuning;
 };
 

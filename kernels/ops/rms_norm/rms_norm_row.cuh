@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "kernels/device/early_reads.h"
 #include "kernels/ops/rms_norm/rms_norm.h"
 #include "kernels/primitives/norm_params.h"
 #include "kernels/primitives/row_tuning.h"
@@ -20,6 +21,7 @@ struct RmsNormArguments {
   std::int64_t width;
   NormEpsilon epsilon;
   WidthReciprocal reciprocal;
+  EarlyReads early;
   RowTuning tuning;
 };
 

@@ -123,20 +123,28 @@ cudaError_t LaunchSoftmaxRows(DataType y_type, RowAccess access, const SoftmaxAr
   return LaunchRowsOf<T, SoftmaxKernels<T, kLog>>(y_type, access, arguments.pieces, arguments, stream);
 }
 
+inline constexpr RowPlaces kSoftmaxPlaces{{{false, 0, kRowStrideX}, {true, 0, kRowStrideY}}};
+
 /// How kernels reach the rows of a launch. Interleaved ones: in vectors if InterleavedRowsArePaired.
 inline RowAccess SoftmaxAccessOf(const Launch& launch, const SoftmaxParams& params) {
   if (params.inner > 1) {
     return InterleavedRowsArePaired(launch, params.inner) ? RowAccess::kPlain : RowAccess::kShifted;
   }
-  return AccessOf(launch, params.x_type, params.width, {{false, 0, kRowStrideX}, {true, 0, kRowStrideY}}, {});
+  return AccessOf(launch, params.x_type, params.width, kSoftmaxPlaces);
 }
 
 /// From the plan to the kernels of its type.
 template <bool kLog>
 int LaunchSoftmaxFamily(const Launch& launch, CUstream_st* stream) {
   const auto params = launch.plan->Params<SoftmaxParams>();
-  const SoftmaxArguments arguments{
-      TableOf(launch), launch.tickets, launch.total_rows, params.width, params.inner, params.algorithm, {}};
+  const SoftmaxArguments arguments{TableOf(launch),
+                                   launch.tickets,
+                                   launch.total_rows,
+                                   params.width,
+                                   params.inner,
+                                   params.algorithm,
+                                   EarlyReadsOf(launch, params.x_type, params.width * params.inner, kSoftmaxPlaces),
+                                   {}};
   const RowAccess access = SoftmaxAccessOf(launch, params);
   return WithFloatType(params.x_type, [&](auto tag) {
     return LaunchSoftmaxRows<typename decltype(tag)::Type, kLog>(params.y_type, access, arguments, stream);

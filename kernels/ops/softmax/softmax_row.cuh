@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "kernels/core/launch.h"
+#include "kernels/device/early_reads.h"
 #include "kernels/ops/softmax/softmax.h"
 #include "kernels/primitives/row_parameter.h"
 #include "kernels/primitives/row_tuning.h"
@@ -22,6 +23,7 @@ struct SoftmaxArguments {
   std::int64_t width;
   std::int64_t inner;
   SoftmaxAlgorithm algorithm;
+  EarlyReads early;
   RowTuning tuning;
 };
 
