@@ -9,47 +9,77 @@
 namespace kernelwire {
 namespace {
 
-/// `lanes` lanes of a warp hold `vectors` vectors of a row each.
-RowTuning ShareWarps(int lanes, int vectors, int turns) {
+/// Lanes of a warp hold a row. What one has no elements for costs almost what they would. Requires: at most a stretch.
+RowTuning ShareWarpsInVectors(std::int64_t row_bytes) {
   RowTuning tuning;
-  tuning.threads = lanes;
-  tuning.vectors = vectors;
-  tuning.rows_of_block = BlockThreadsOfLanes(vectors) / lanes;
-  tuning.turns = turns;
+  tuning.threads = 4;
+  while (row_bytes > std::int64_t{64} * tuning.threads) {
+    tuning.threads *= 2;
+  }
+  tuning.vectors = row_bytes <= 128 ? 2 : row_bytes <= std::int64_t{48} * tuning.threads ? 3 : 4;
+  tuning.rows_of_block = BlockThreadsOfLanes(tuning.vectors) / tuning.threads;
   return tuning;
 }
 
-/// The same in words. Requires: lanes hold a row that long. Of short rows lanes have some after one another in large
-/// tensors, more where much is found out of a row before its results are.
-RowTuning ShareWarpsInWords(RowWork work, std::int64_t row_bytes, std::int64_t rows, int element_bytes) {
+/// The same in words. Requires: lanes hold a row that long.
+RowTuning ShareWarpsInWords(std::int64_t row_bytes, int element_bytes) {
   const WordShape* shape = WordShapesOf(element_bytes).by_length;
   while (row_bytes > std::int64_t{4} * shape->Words()) {
     ++shape;
   }
-  const bool takes_long = work == RowWork::kMoments || work == RowWork::kSoftmax;
   RowTuning tuning;
   tuning.threads = shape->lanes;
   tuning.vectors = shape->words;
   tuning.vector_bytes = 4;
   tuning.rows_of_block = BlockThreadsOfWords(shape->words) / shape->lanes;
-  tuning.turns = shape->lanes == 32 || AreSomeRows(row_bytes, rows) ? 1 : takes_long ? 4 : element_bytes == 2 ? 2 : 1;
   return tuning;
 }
 
-/// How many rows after one another lanes have, each `vectors` vectors. 16-bit layer_norm takes so many instructions
-/// that those before a block's first row count, more so where lanes hold little; other operators wait for memory alone,
-/// and lose what a new block begins with.
-int TurnsOfLanes(RowWork work, std::int64_t row_bytes, std::int64_t rows, int element_bytes, int lanes, int vectors) {
-  constexpr std::int64_t kManyBytes = 256 * kKiB * kKiB;
-  if (work != RowWork::kMoments || element_bytes != 2 || AreSomeRows(row_bytes, rows)) {
+constexpr std::int64_t kMostRowsToCount = std::int64_t{1} << 40;
+
+/// How many rows after one another lanes have that `tuning` gives them: as many as make a block worth its start, since
+/// a device starts one in 1.2 ns, but no more than leave enough blocks to share evenly. layer_norm begins a block with
+/// twice the work. Of vectors, as many as a row of more than 64 bytes has keep lanes busy as they are.
+int TurnsOfShortRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, int element_bytes,
+                     const RowTuning& tuning) {
+  constexpr std::int64_t kMostTurns = 8;
+  constexpr std::int64_t kEnoughBlocks = 16384;
+  if (tuning.vector_bytes == 16 && row_bytes >= (work == RowWork::kMoments ? 128 : 65)) {
     return 1;
   }
-  const bool many = row_bytes * std::min(rows, kManyBytes) > kManyBytes;
-  if (vectors == 3) {
-    return 2;
+  const bool reads_most = work == RowWork::kTwoInputs && element_bytes > 2;
+  const std::int64_t bytes_of_thread = work == RowWork::kMoments ? 64 : reads_most ? 16 : 32;
+  const std::int64_t bytes = tuning.rows_of_block * std::max<std::int64_t>(row_bytes, 1);
+  const std::int64_t wanted = (bytes_of_thread * tuning.threads * tuning.rows_of_block + bytes / 2) / bytes;
+  const std::int64_t turns = std::clamp<std::int64_t>(wanted, 1, kMostTurns);
+  const std::int64_t blocks = std::min(rows, kMostRowsToCount) / tuning.rows_of_block;
+  return static_cast<int>(std::clamp<std::int64_t>((blocks * turns + kEnoughBlocks / 2) / kEnoughBlocks, 1, turns));
+}
+
+/// The same for large tensors in memory so fast that instructions count, those before a block's first row too: of
+/// 16-bit layer_norm in vectors, more where lanes hold little, and of words, more where much is found out of a row
+/// before its results are.
+int TurnsInFastMemory(RowWork work, std::int64_t row_bytes, std::int64_t rows, int element_bytes,
+                      const RowTuning& tuning) {
+  if (tuning.vector_bytes == 4) {
+    const bool takes_long = work == RowWork::kMoments || work == RowWork::kSoftmax;
+    return tuning.threads == 32 ? 1 : takes_long ? 4 : element_bytes == 2 ? 2 : 1;
   }
-  const bool full = row_bytes > std::int64_t{14} * lanes * vectors;
-  return vectors == 4 && full ? 1 : many ? 4 : 2;
+  if (work != RowWork::kMoments || element_bytes != 2) {
+    return 1;
+  }
+  constexpr std::int64_t kManyBytes = 256 * kKiB * kKiB;
+  const bool full = row_bytes > std::int64_t{14} * tuning.threads * tuning.vectors;
+  const bool many = row_bytes * std::min(rows, kManyBytes) > kManyBytes;
+  return tuning.vectors == 4 && full ? 1 : tuning.vectors == 3 || !many ? 2 : 4;
+}
+
+int TurnsOfLanes(RowWork work, std::int64_t row_bytes, std::int64_t rows, int element_bytes, bool fast_memory,
+                 const RowTuning& tuning) {
+  const int turns = TurnsOfShortRows(work, row_bytes, rows, element_bytes, tuning);
+  return !fast_memory || AreSomeRows(row_bytes, rows)
+             ? turns
+             : std::max(turns, TurnsInFastMemory(work, row_bytes, rows, element_bytes, tuning));
 }
 
 /// `share` words of a row in blocks with the threads and words of shape `index`.
@@ -64,7 +94,7 @@ struct SharedWords {
     words = shape.words;
     threads = static_cast<int>((share + 32 * words - 1) / (32 * words) * 32);
     held = std::int64_t{threads} * words;
-    resident = threads < 128 ? 0 : shape.threads * shape.at_a_time / threads * threads;
+    resident = threads < 128 ? 0 : std::int64_t{shape.threads} * shape.at_a_time / threads * threads;
   }
 };
 
@@ -138,7 +168,7 @@ const Holdings& ForShiftedRows(RowWork work, std::int64_t row_bytes, std::int64_
 
 const Holdings& ForPlainRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, bool wide, bool fast_memory) {
   if (AreFewRows(row_bytes, rows)) {
-    return wide && work == RowWork::kSoftmax ? kOfFewWideRowsOfSoftmax : kOfFewRows[wide];
+    return kOfFewRows[wide];
   }
   const auto& tables = !ReadMuch(row_bytes, rows)     ? kOfLittleRead
                        : AreSomeRows(row_bytes, rows) ? kOfSomeRows
@@ -233,15 +263,10 @@ RowTuning TuneRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, int 
   const bool plain = InVectors(access);
   const bool small_blocks = HasSmallBlocks(work, access);
   const bool in_words = AreHeldInWords(row_bytes, element_bytes);
-  if (in_words && row_bytes <= WordShapesOf(element_bytes).LongestRow()) {
-    return ShareWarpsInWords(work, row_bytes, rows, element_bytes);
-  }
-  for (const int lanes : {4, 8, 16, 32}) {
-    if (row_bytes <= std::int64_t{64} * lanes) {
-      // What a lane has no elements for costs almost what they would.
-      const int vectors = row_bytes <= 128 ? 2 : row_bytes <= std::int64_t{48} * lanes ? 3 : 4;
-      return ShareWarps(lanes, vectors, TurnsOfLanes(work, row_bytes, rows, element_bytes, lanes, vectors));
-    }
+  if (in_words ? row_bytes <= WordShapesOf(element_bytes).LongestRow() : row_bytes <= kBytesOfStretch) {
+    RowTuning tuning = in_words ? ShareWarpsInWords(row_bytes, element_bytes) : ShareWarpsInVectors(row_bytes);
+    tuning.turns = TurnsOfLanes(work, row_bytes, rows, element_bytes, device.fast_memory, tuning);
+    return tuning;
   }
   if (row_bytes > device.LongestHeldRowBytes()) {
     return StreamRows(row_bytes, rows);

@@ -52,14 +52,11 @@ inline constexpr HoldingWay kAheadAny = HoldingWay::kAheadAny;
 /// Fewer rows than all multiprocessors want at a time, where latency is what counts: a row that a block can have is
 /// not worth a cluster, a longer one is spread over many blocks.
 inline constexpr Holdings kOfFewRows[2] = {
-    {{{16, kFour, 512}, {128, kFour, 128}, {256, kFour, 256}, {512, kFour, 512}, {1024, kAhead, 512}}},
-    {{{20, kFour, 512}, {128, kFour, 128}, {256, kFour, 256}, {512, kFour, 512}, {1024, kAhead, 512}}},
+    {{{16, kFour, 512}, {128, kFour, 128}, {256, kFour, 256}, {512, kEight}, {1024, kAhead, 512}}},
+    {{{20, kFour, 512}, {128, kFour, 128}, {256, kFour, 256}, {512, kEight}, {1024, kAhead, 512}}},
 };
-/// The same of wide softmax, whose warps take long to combine what all of a cluster have: fewer of them.
-inline constexpr Holdings kOfFewWideRowsOfSoftmax = {
-    {{20, kFour, 512}, {128, kFour, 128}, {256, kFour, 256}, {512, kEight}, {1024, kAhead, 512}}};
 
-/// Rows that keep the whole device busy once or twice (not ReadMuch): nothing is gained by looking ahead.
+/// Rows that keep the whole device busy once or twice (not ReadMuch): little is gained by looking ahead.
 inline constexpr Holdings kOfLittleRead[][2] = {
     // kOneSum
     {{{{16, kFour, 512}, {128, kFour, 128}, {512, kEight}, {1024, kAhead}}},
@@ -74,11 +71,10 @@ inline constexpr Holdings kOfLittleRead[][2] = {
        {1024, kAhead}}},
      {{{16, kFour, 512}, {128, kFour, 128}, {512, kEight}, {1024, kAhead}}}},
     // kSoftmax
-    {{{{16, kFour, 512}, {128, kFour, 128}, {512, kEight}, {1024, kAhead}}},
-     {{{32, kFour, 512}, {512, kEight}, {1024, kAhead}}}},
+    {{{{16, kFour, 512}, {28, kAhead}, {128, kFour, 128}, {512, kEight}, {1024, kAhead}}},
+     {{{16, kFour, 512}, {64, kAhead}, {512, kEight}, {1024, kAhead}}}},
     // kMoments
-    {{{{4, kFour, 512}, {28, kEight}, {36, kAheadAny, 512}, {60, kEight}, {64, kAhead}, {512, kEight}, {1024, kAhead}}},
-     {{{20, kFour, 512}, {36, kAheadAny, 512}, {60, kEight}, {64, kAhead}, {512, kEight}, {1024, kAhead}}}},
+    {{{{64, kAhead}, {512, kEight}, {1024, kAhead}}}, {{{64, kAhead}, {512, kEight}, {1024, kAhead}}}},
 };
 
 /// Rows for a few rounds (AreSomeRows), where those that stay and look ahead save what all begin with. Of two inputs
