@@ -95,7 +95,7 @@ TEST(Operators, AnswerInAStreamInAnyOrderWithTheirIds) {
                    [](const WireCase& a, const WireCase& b) { return a.test_case == b.test_case; });
   const auto server = InProcessServer::Start();
   const auto stub = Connect(server->address());
-  const auto context = Deadline();
+  const auto context = Deadline(600);  // a thousand requests, which sanitizers take a minute over
   const auto stream = stub->ModelStreamInfer(context.get());
   std::thread writer([&] {
     for (std::size_t i = 0; i < all.size(); ++i) {
