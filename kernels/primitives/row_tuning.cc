@@ -39,7 +39,7 @@ constexpr std::int64_t kMostRowsToCount = std::int64_t{1} << 40;
 
 /// How many rows after one another lanes have that `tuning` gives them: as many as make a block worth its start, since
 /// a device starts one in 1.2 ns, but no more than leave enough blocks to share evenly. layer_norm begins a block with
-/// twice the work. Of vectors, as many as a row of more than 64 bytes has keep lanes busy as they are.
+/// twice the work. Rows of more than 64 bytes in vectors, its own of 128 and more, keep lanes busy as they are.
 int TurnsOfShortRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, int element_bytes,
                      const RowTuning& tuning) {
   constexpr std::int64_t kMostTurns = 8;
