@@ -31,12 +31,12 @@ struct RowParts {
   T of_stretch[kStretches];
 };
 
-/// An aligned group of 2, 4, ... 32 lanes. Other groups of the warp may do something else meanwhile, but they reduce
+/// An aligned group of 1, 2, 4, ... 32 lanes. Other groups of the warp may do something else meanwhile, but they reduce
 /// together as long as all of them are known to.
 template <int kLanesOfRow>
 class LaneGroup {
  public:
-  static_assert(kLanesOfRow >= 2 && kLanesOfRow <= 32 && (kLanesOfRow & (kLanesOfRow - 1)) == 0);
+  static_assert(kLanesOfRow >= 1 && kLanesOfRow <= 32 && (kLanesOfRow & (kLanesOfRow - 1)) == 0);
   static constexpr int kLanes = kLanesOfRow;  // neighbours in rank that can shuffle: `members`
 
   /// Before a row: whether all groups of the warp have one.
@@ -78,8 +78,12 @@ class LaneGroup {
   /// `value` of the first lane.
   template <typename T>
   __device__ __forceinline__ T FromFirst(const T& value) const {
-    return kLanes == 32 || together_ ? __shfl_sync(kWholeWarp, value, 0, kLanes)
-                                     : __shfl_sync(members(), value, 0, kLanes);
+    if constexpr (kLanes == 1) {
+      return value;
+    } else {
+      return kLanes == 32 || together_ ? __shfl_sync(kWholeWarp, value, 0, kLanes)
+                                       : __shfl_sync(members(), value, 0, kLanes);
+    }
   }
 
  private:

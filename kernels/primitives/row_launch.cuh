@@ -27,7 +27,7 @@ namespace kernelwire {
 /// the others: words of short rows would ask at every step. In the usual launch the longer code is slower.
 template <typename Group, typename Loads, RowAccess kAccess>
 inline constexpr bool kForkTogether =
-    Group::kLanes < 32 && decltype(Loads::x)::kStoresTogether&& kAccess == RowAccess::kShifted;
+    Group::kLanes > 1 && Group::kLanes < 32 && decltype(Loads::x)::kStoresTogether&& kAccess == RowAccess::kShifted;
 
 /// Calls body(row, loads, again) for each row of the group's, where row = row_at(index), `loads` has what it reads of
 /// it, and again() finds the row once more, for kernels that would not have the registers to remember it. A group that
@@ -35,9 +35,10 @@ inline constexpr bool kForkTogether =
 /// sum.
 template <bool kLooksAhead, RowAccess kAccess, typename Group, typename RowAt, typename Space, typename Loads,
           typename Body>
-__device__ __forceinline__ void ForEachRow(Group& group, int cluster_blocks, std::int64_t rows, const RowAt& row_at,
-                                           const Space& /*space*/, Loads next, const Body& body) {
+__device__ __forceinline__ void ForEachRow(Group& group, const RowTuning& tuning, std::int64_t rows,
+                                           const RowAt& row_at, const Space& /*space*/, Loads next, const Body& body) {
   using Grid = RowGrid<Group>;
+  const int cluster_blocks = tuning.cluster_blocks;
   // Rows that pass through shared memory leave their place before the next one comes there; others are on their way
   // together.
   constexpr bool kTogether = kLooksAhead && Space::kGranules == 0;
@@ -115,7 +116,7 @@ cudaError_t LaunchRows(const Arguments& arguments, std::int64_t rows, cudaStream
       shape.blocks = std::min(shape.blocks, RoomForClusters<kKernel>(shape) * tuning.cluster_blocks);
     }
   } else {
-    const std::int64_t of_block = std::int64_t{tuning.rows_of_block} * (Space::kOnce ? 1 : tuning.turns);
+    const std::int64_t of_block = std::int64_t{tuning.rows_of_block} * tuning.turns;
     shape.blocks = std::min((rows + of_block - 1) / of_block, kMostBlocks);
     shape.threads = static_cast<unsigned>(tuning.threads * tuning.rows_of_block);
     shape.shared_bytes = Space::BytesOfBlock(shape.threads);
@@ -173,8 +174,9 @@ cudaError_t LaunchHeld(RowAccess access, const Arguments& arguments, std::int64_
                       Kernels::template kHeld<Shape, kAccess>>(arguments, rows, stream);
   };
   if constexpr (Shape::kOfWords) {
-    return access == RowAccess::kTiled || access == RowAccess::kOdd ? launch(AccessTag<RowAccess::kOdd>{})
-                                                                    : launch(AccessTag<RowAccess::kShifted>{});
+    constexpr RowAccess kUsual = Shape::kOfThreads ? RowAccess::kTiled : RowAccess::kOdd;
+    return access == RowAccess::kPlain || access == RowAccess::kShifted ? launch(AccessTag<RowAccess::kShifted>{})
+                                                                        : launch(AccessTag<kUsual>{});
   } else {
     if constexpr (Kernels::kUsual) {
       if constexpr (!Shape::kOfBlocks) {

@@ -236,6 +236,16 @@ __device__ __forceinline__ Acc FirstMean(const LaneGroup<kLanes>& group, const H
   return group.FromFirst(group.template ReduceWarp<kSome>(share, [](Acc a, Acc b) { return a + b; }));
 }
 
+/// That of all of it, where a thread has it to itself.
+template <typename Acc, typename Held, typename Beginning>
+__device__ __forceinline__ Acc FirstMean(const LaneGroup<1>& /*group*/, const Held& held,
+                                         const Beginning& /*beginning*/, int width) {
+  const Acc share = Acc{1} / static_cast<Acc>(width);
+  Acc mean = Acc{0};
+  ForEachElement<Acc>(held, 0, [&](int, Acc value) { mean = fma(value, share, mean); });
+  return mean;
+}
+
 template <typename Acc, typename Held, typename Beginning>
 __device__ __forceinline__ Acc FirstMean(const BlockGroup& /*group*/, const Held& /*held*/, const Beginning& beginning,
                                          int /*width*/) {

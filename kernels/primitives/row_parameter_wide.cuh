@@ -19,7 +19,8 @@ namespace kernelwire {
 /// copies of what comes after the reduction already (kForkTogether), and would be slower by a seventh for a third one,
 /// whatever their parameters are.
 template <typename Held, typename Group>
-inline constexpr bool kHasWide = Group::kLanes == 32 || std::is_same_v<typename Held::Unit, Granule>;
+inline constexpr bool kHasWide =
+    Group::kLanes == 32 || Group::kLanes == 1 || std::is_same_v<typename Held::Unit, Granule>;
 
 /// Such a parameter of one request; see DeviceParameter. Whatever it is, the instructions are the same: what has no row
 /// reads none, and so nothing need be asked beside the vectors of a row that a thread holds.

@@ -14,6 +14,7 @@
 #include "kernels/primitives/primitives_test.cuh"
 #include "kernels/primitives/row_group.cuh"
 #include "kernels/primitives/row_shapes.cuh"
+#include "kernels/primitives/row_space.cuh"
 #include "kernels/primitives/row_vectors.cuh"
 
 namespace kernelwire::testing {
@@ -57,9 +58,10 @@ struct PassRows {
     }
     const int first = begin + row * width;
     const RowSource<T> source{reinterpret_cast<const T*>(in) + first, width, row > 0, first + width < ins};
+    const RowSpace<Held, Group, 1> space;
     Held held;
-    held.template Begin<FillMinusInfinity>(group, source, nullptr);
-    held.template Finish<FillMinusInfinity>(group, source, nullptr);
+    held.template Begin<FillMinusInfinity>(group, source, space.In(0));
+    held.template Finish<FillMinusInfinity>(group, source, space.In(0));
     const T fill = FillMinusInfinity::Value<T>();
     for (int v = 0; v < Held::kVectors; ++v) {
       for (int j = 0; j < Held::kLength; ++j) {
@@ -73,7 +75,7 @@ struct PassRows {
         }
       }
     }
-    Held::Store(group, reinterpret_cast<T*>(out) + to + row * width, width, nullptr,
+    Held::Store(group, reinterpret_cast<T*>(out) + to + row * width, width, space.Out(),
                 [&](int v, int /*index*/) { return held.vectors[v]; });
   }
 };
@@ -91,8 +93,10 @@ std::vector<Bits> Numbered(int count) {
 /// Rows of a block of `threads` threads, or of a block each, from and to each of `places` neighbouring elements. `run`:
 /// DeviceBodyTest::Run.
 template <typename T, typename Shape, typename Run>
-void ExpectRowsPass(const Run& run, int places, int rows, int width, const LaunchShape& shape) {
+void ExpectRowsPass(const Run& run, int places, int rows, int width, LaunchShape shape) {
   using Bits = BitsOf<T>;
+  shape.shared_bytes =
+      RowSpace<typename PassRows<T, Shape>::Held, typename Shape::Group, 1>::BytesOfBlock(shape.threads);
   for (int begin = 0; begin < places; ++begin) {
     for (int to = 0; to < places; ++to) {
       for (const bool alone : {false, true}) {

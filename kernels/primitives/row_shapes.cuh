@@ -9,6 +9,7 @@
 
 #include "kernels/primitives/row_access.h"
 #include "kernels/primitives/row_group.cuh"
+#include "kernels/primitives/row_of_thread.cuh"
 #include "kernels/primitives/row_shifted.cuh"
 #include "kernels/primitives/row_space.cuh"
 #include "kernels/primitives/row_tile.cuh"
@@ -128,24 +129,28 @@ struct RowShape {
 
 /// The same in words. `kFirst`: the first of a thread's words that may reach beyond a row's end. Of blocks: the most
 /// threads of one, and how many of them a multiprocessor has at a time.
-template <typename GroupType, int kWords, int kFirst, int kMostThreads = BlockThreadsOfWords(kWords), int kAtATime = 0>
+template <typename GroupType, int kWords, int kFirst, int kMostThreads = BlockThreadsOfWords(GroupType::kLanes, kWords),
+          int kAtATime = 0>
 struct RowShapeOfWords {
   using Group = GroupType;
   static constexpr bool kOfWords = true;
   static constexpr int kBytes = 4 * kWords;
   static constexpr bool kOfBlocks = std::is_same_v<GroupType, BlockGroup>;
+  static constexpr bool kOfThreads = std::is_same_v<GroupType, LaneGroup<1>>;
   static constexpr bool kLooksAhead = false;
   static constexpr bool kReadsMuch = false;
   static constexpr bool kOfPlainRows = false;
 
   template <typename T, RowAccess kAccess, int kInputs>
-  using Held = RowWords<T, kWords, kFirst>;
+  using Held = std::conditional_t<kOfThreads, RowOfThread<T, kWords, kFirst, kAccess == RowAccess::kTiled>,
+                                  RowWords<T, kWords, kFirst>>;
 
   static constexpr int BlockThreads(RowAccess /*access*/) { return kMostThreads; }
   /// Of a multiprocessor. `kMore`: of operators that have more to remember than one row; so have groups that do not
   /// come along with the others of their warp.
   template <bool kMore>
   static constexpr int kThreadsOfLanes = kOfBlocks                            ? kMostThreads* kAtATime
+                                         : kOfThreads                         ? 1024
                                          : kWords <= 5                        ? (kMore ? 1536 : 2048)
                                          : kWords <= 10                       ? (kMore ? 1152 : 1536)
                                          : kWords == 16 && Group::kLanes < 32 ? (kMore ? 768 : 896)

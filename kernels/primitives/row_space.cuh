@@ -10,17 +10,16 @@
 
 namespace kernelwire {
 
-/// The shared memory of the lanes of a group: a place for a row of each of kInputs inputs on its way in, and one for a
-/// stretch on its way out.
+/// The shared memory of the lanes of a group, or of a warp whose threads have rows to themselves: a place for a row of
+/// each of kInputs inputs on its way in, and one for a stretch on its way out.
 template <typename Held, typename Group, int kInputs>
 class RowSpace {
  public:
-  static constexpr bool kOnce = false;
   static constexpr int kGranules = kInputs * Held::template kGranulesIn<Group> + Held::template kGranulesOut<Group>;
 
   __device__ __forceinline__ RowSpace() {
     extern __shared__ Granule granules_of_block[];
-    granules_ = granules_of_block + threadIdx.x / Group::kLanes * kGranules;
+    granules_ = granules_of_block + threadIdx.x / kThreads * kGranules;
   }
 
   __device__ __forceinline__ Granule* In(int input) const {
@@ -30,10 +29,11 @@ class RowSpace {
 
   /// For a launch.
   static std::size_t BytesOfBlock(unsigned threads) {
-    return static_cast<std::size_t>(threads / Group::kLanes) * kGranules * sizeof(Granule);
+    return static_cast<std::size_t>(threads / kThreads) * kGranules * sizeof(Granule);
   }
 
  private:
+  static constexpr int kThreads = Group::kLanes == 1 ? 32 : Group::kLanes;  // that have it
   Granule* granules_;
 };
 

@@ -12,7 +12,10 @@
 #include "kernels/primitives/async_copy.cuh"
 #include "kernels/primitives/granule.cuh"
 #include "kernels/primitives/row_access.h"
+#include "kernels/primitives/row_tuning.h"
 #include "kernels/primitives/row_vectors.cuh"
+#include "kernels/primitives/tile_bytes.h"
+#include "kernels/primitives/tile_copy.cuh"
 
 namespace kernelwire {
 
@@ -89,8 +92,7 @@ class RowTile {
  public:
   static constexpr int kThreads = Shape::BlockThreads(RowAccess::kTiled);
   static constexpr int kRows = kThreads / Shape::Group::kLanes;
-  static constexpr int kGranules = kThreads * Shape::kVectors;
-  static constexpr bool kOnce = true;  // a block has no rows after these
+  static constexpr int kGranules = kTileBytes / 16;
 
   __device__ __forceinline__ RowTile() {
     extern __shared__ Granule granules_of_block[];
@@ -103,38 +105,11 @@ class RowTile {
     return reinterpret_cast<T*>(In(input)) + row * width;
   }
 
-  /// Asks for `bytes` from `from` on, a multiple of 8.
   __device__ __forceinline__ void Fetch(int input, const T* from, int bytes) const {
-    const auto* const base = reinterpret_cast<const unsigned char*>(from) + threadIdx.x * 16;
-    const SharedAddress to = SharedAddressOf(In(input)) + threadIdx.x * 16;
-    const int left = bytes / 16 - static_cast<int>(threadIdx.x);
-#pragma unroll
-    for (int i = 0; i < Shape::kVectors; ++i) {
-      if (left > i * kThreads) {
-        CopyAsync(to + i * kThreads * 16, base + i * kThreads * 16);
-      }
-    }
-    if (bytes % 16 != 0 && threadIdx.x == 0) {
-      auto* const half = reinterpret_cast<uint2*>(In(input) + bytes / 16);
-      *half = *reinterpret_cast<const uint2*>(reinterpret_cast<const unsigned char*>(from) + bytes / 16 * 16);
-    }
+    FetchTile<kThreads>(In(input), from, bytes);
   }
-
-  /// Writes `bytes` to `to`.
   __device__ __forceinline__ void Store(int output, T* to, int bytes) const {
-    auto* const base = reinterpret_cast<unsigned char*>(to) + threadIdx.x * 16;
-    const Granule* const from = In(output) + threadIdx.x;
-    const int left = bytes / 16 - static_cast<int>(threadIdx.x);
-#pragma unroll
-    for (int i = 0; i < Shape::kVectors; ++i) {
-      if (left > i * kThreads) {
-        StoreGranule(base + i * kThreads * 16, from[i * kThreads]);
-      }
-    }
-    if (bytes % 16 != 0 && threadIdx.x == 0) {
-      const auto* const half = reinterpret_cast<const uint2*>(In(output) + bytes / 16);
-      *reinterpret_cast<uint2*>(reinterpret_cast<unsigned char*>(to) + bytes / 16 * 16) = *half;
-    }
+    StoreTile<kThreads>(In(output), to, bytes);
   }
 
   static std::size_t BytesOfBlock(unsigned /*threads*/) { return std::size_t{kInputs} * kGranules * sizeof(Granule); }
@@ -143,15 +118,17 @@ class RowTile {
   Granule* granules_;
 };
 
-/// As ForEachRow for rows elsewhere (row_launch.cuh): the block's rows come and go together. `Row` has
-/// ForEachInput(f), which calls f(place, RowSource&) for each, and ForEachOutput(f), the same with pointers.
+/// As ForEachRow for rows elsewhere (row_launch.cuh): the block's rows come and go together, those of all its turns.
+/// `Row` has ForEachInput(f), which calls f(place, RowSource&) for each, and ForEachOutput(f), the same with pointers.
 template <bool kLooksAhead, RowAccess kAccess, typename Group, typename RowAt, typename T, typename Shape, int kInputs,
           typename Loads, typename Body>
-__device__ __forceinline__ void ForEachRow(Group& group, int /*cluster_blocks*/, std::int64_t rows, const RowAt& row_at,
-                                           const RowTile<T, Shape, kInputs>& tile, Loads loads, const Body& body) {
+__device__ __forceinline__ void ForEachRow(Group& group, const RowTuning& tuning, std::int64_t rows,
+                                           const RowAt& row_at, const RowTile<T, Shape, kInputs>& tile, Loads loads,
+                                           const Body& body) {
   using Tile = RowTile<T, Shape, kInputs>;
-  const std::int64_t first = std::int64_t{blockIdx.x} * Tile::kRows;
-  const int count = static_cast<int>(min(rows - first, static_cast<std::int64_t>(Tile::kRows)));
+  const int of_block = Tile::kRows * tuning.turns;
+  const std::int64_t first = std::int64_t{blockIdx.x} * of_block;
+  const int count = static_cast<int>(min(rows - first, static_cast<std::int64_t>(of_block)));
   auto begin = row_at(first);
   int width = 0;
   begin.ForEachInput([&](int place, RowSource<T>& source) {
@@ -161,14 +138,15 @@ __device__ __forceinline__ void ForEachRow(Group& group, int /*cluster_blocks*/,
   AwaitCopies();
   __syncthreads();
   constexpr int kRowsOfWarp = 32 / Group::kLanes;
-  const int mine = static_cast<int>(threadIdx.x) / Group::kLanes;
-  if (mine < count) {
+#pragma unroll 1
+  for (int mine = static_cast<int>(threadIdx.x) / Group::kLanes; mine < count; mine += Tile::kRows) {
     group.Begin(mine / kRowsOfWarp * kRowsOfWarp + kRowsOfWarp <= count);
     auto row = row_at(first + mine);
     row.ForEachInput([&](int place, RowSource<T>& source) { source.data = tile.RowOf(place, mine, width); });
     row.ForEachOutput([&](int place, T*& to) { to = to == nullptr ? to : tile.RowOf(place, mine, width); });
-    loads.Finish(group, row);
-    body(row, loads, [&] { return row; });
+    Loads its = loads;
+    its.Finish(group, row);
+    body(row, its, [&] { return row; });
   }
   __syncthreads();
   begin.ForEachOutput([&](int place, T*& to) {

@@ -5,6 +5,7 @@
 
 #include "kernels/primitives/row_holding.h"
 #include "kernels/primitives/row_tuning_tables.h"
+#include "kernels/primitives/tile_bytes.h"
 
 namespace kernelwire {
 namespace {
@@ -31,7 +32,7 @@ RowTuning ShareWarpsInWords(std::int64_t row_bytes, int element_bytes) {
   tuning.threads = shape->lanes;
   tuning.vectors = shape->words;
   tuning.vector_bytes = 4;
-  tuning.rows_of_block = BlockThreadsOfWords(shape->words) / shape->lanes;
+  tuning.rows_of_block = BlockThreadsOfWords(shape->lanes, shape->words) / shape->lanes;
   return tuning;
 }
 
@@ -80,6 +81,18 @@ int TurnsOfLanes(RowWork work, std::int64_t row_bytes, std::int64_t rows, int el
   return !fast_memory || AreSomeRows(row_bytes, rows)
              ? turns
              : std::max(turns, TurnsInFastMemory(work, row_bytes, rows, element_bytes, tuning));
+}
+
+/// As often as rows of all lanes fit into a tile.
+int TurnsOfTile(std::int64_t row_bytes, const RowTuning& tuning) {
+  return static_cast<int>(kTileBytes / (tuning.rows_of_block * std::max<std::int64_t>(row_bytes, 1)));
+}
+
+/// Where threads have rows to themselves: as often, but no oftener than leaves threads to wait meanwhile.
+int TurnsOfThreads(std::int64_t row_bytes, std::int64_t rows, const RowTuning& tuning) {
+  constexpr std::int64_t kEnoughThreads = 65536;
+  return static_cast<int>(std::clamp<std::int64_t>(
+      (std::min(rows, kMostRowsToCount) + kEnoughThreads / 2) / kEnoughThreads, 1, TurnsOfTile(row_bytes, tuning)));
 }
 
 /// `share` words of a row in blocks with the threads and words of shape `index`.
@@ -265,7 +278,14 @@ RowTuning TuneRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, int 
   const bool in_words = AreHeldInWords(row_bytes, element_bytes);
   if (in_words ? row_bytes <= WordShapesOf(element_bytes).LongestRow() : row_bytes <= kBytesOfStretch) {
     RowTuning tuning = in_words ? ShareWarpsInWords(row_bytes, element_bytes) : ShareWarpsInVectors(row_bytes);
+    if (tuning.threads == 1) {
+      tuning.turns = TurnsOfThreads(row_bytes, rows, tuning);
+      return tuning;
+    }
     tuning.turns = TurnsOfLanes(work, row_bytes, rows, element_bytes, device.fast_memory, tuning);
+    if (access == RowAccess::kTiled && !in_words) {
+      tuning.turns = std::min(tuning.turns, TurnsOfTile(row_bytes, tuning));
+    }
     return tuning;
   }
   if (row_bytes > device.LongestHeldRowBytes()) {

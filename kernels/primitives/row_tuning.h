@@ -76,10 +76,14 @@ inline constexpr std::int64_t kLongestRowOfBlock = std::int64_t{1} << 16;
 /// Whether an operator's rows are held as add_rms_norm's sums are, so that both give the same bits.
 constexpr bool AreNorms(RowWork work) { return work == RowWork::kOneSum || work == RowWork::kTwoInputs; }
 
-/// Whether rows, as long as they are held at all, are held in words: they are no whole number of vectors. Of short ones
-/// half a vector more is no trouble (row_tile.cuh); 8-byte elements have no words.
+/// Of a row that one thread holds (row_of_thread.cuh).
+inline constexpr std::int64_t kLongestRowOfThread = 62;
+
+/// Whether rows, as long as they are held at all, are held in words: by one thread, or they are no whole number of
+/// vectors. Of short ones half a vector more is no trouble (row_tile.cuh); 8-byte elements have no words.
 constexpr bool AreHeldInWords(std::int64_t row_bytes, int element_bytes) {
-  return element_bytes <= 4 && row_bytes % (row_bytes <= kBytesOfStretch ? 8 : 16) != 0;
+  return element_bytes <= 4 &&
+         (row_bytes <= kLongestRowOfThread || row_bytes % (row_bytes <= kBytesOfStretch ? 8 : 16) != 0);
 }
 
 /// Lanes that share a row, and words that each holds.
@@ -93,22 +97,22 @@ struct WordShape {
 /// By length: the first that holds a row is its own.
 struct WordShapes {
   int count;
-  WordShape by_length[24];
+  WordShape by_length[30];
 
   constexpr std::int64_t LongestRow() const { return std::int64_t{4} * by_length[count - 1].Words(); }
 };
 
 /// What a lane could hold costs instructions as what it holds, so they lie close together.
 inline constexpr WordShapes kShapesOfFourBytes = {
-    24, {{4, 2},   {4, 4},   {4, 6},   {8, 4},   {8, 5},   {8, 6},   {8, 8},   {16, 5},
-         {16, 6},  {16, 8},  {16, 10}, {16, 12}, {32, 8},  {32, 10}, {32, 12}, {32, 14},
-         {32, 16}, {32, 18}, {32, 20}, {32, 24}, {32, 28}, {32, 32}, {32, 36}, {32, 40}}};
+    30, {{1, 2},   {1, 4},   {1, 6},   {1, 8},   {1, 10},  {1, 12},  {1, 14},  {1, 16},  {4, 6},   {8, 4},
+         {8, 5},   {8, 6},   {8, 8},   {16, 5},  {16, 6},  {16, 8},  {16, 10}, {16, 12}, {32, 8},  {32, 10},
+         {32, 12}, {32, 14}, {32, 16}, {32, 18}, {32, 20}, {32, 24}, {32, 28}, {32, 32}, {32, 36}, {32, 40}}};
 /// Instructions are what rows of 2-byte elements wait for, above all those that a row takes however short it is: fewer
 /// lanes share one.
 inline constexpr WordShapes kShapesOfTwoBytes = {
-    24, {{4, 2},   {4, 4},   {4, 6},   {8, 4},   {8, 5},   {8, 6},   {8, 8},   {8, 10},
-         {8, 12},  {8, 16},  {16, 10}, {16, 12}, {16, 16}, {32, 10}, {32, 12}, {32, 14},
-         {32, 16}, {32, 18}, {32, 20}, {32, 24}, {32, 28}, {32, 32}, {32, 36}, {32, 40}}};
+    30, {{1, 2},   {1, 4},   {1, 6},   {1, 8},   {1, 10},  {1, 12},  {1, 14},  {1, 16},  {4, 6},   {8, 4},
+         {8, 5},   {8, 6},   {8, 8},   {8, 10},  {8, 12},  {8, 16},  {16, 10}, {16, 12}, {16, 16}, {32, 10},
+         {32, 12}, {32, 14}, {32, 16}, {32, 18}, {32, 20}, {32, 24}, {32, 28}, {32, 32}, {32, 36}, {32, 40}}};
 
 constexpr const WordShapes& WordShapesOf(int element_bytes) {
   return element_bytes > 2 ? kShapesOfFourBytes : kShapesOfTwoBytes;
@@ -166,8 +170,9 @@ constexpr ShapesInUse WordsInUse(RowWork work, int element_bytes) {
                                      : ShapesInUse{0, 6};
 }
 
-/// Threads of a block whose lanes hold so many words each: 4 KiB or more of rows, and less than 16.
-constexpr int BlockThreadsOfWords(int words) { return words < 6 ? 256 : 128; }
+/// Threads of a block in which `lanes` share a row and hold so many words each: 4 KiB or more of rows, and less
+/// than 16. Where threads have rows to themselves, small tensors want more blocks, and others have tiles that full.
+constexpr int BlockThreadsOfWords(int lanes, int words) { return (words < 6 ? 256 : 128) / (lanes == 1 ? 2 : 1); }
 
 /// Threads of a block whose lanes hold `vectors` vectors each. An H200 starts no more than a block in 1.2 ns, which is
 /// what it takes to read and write 2 KiB: blocks hold rows of 3 or 4 KiB, where their lanes are full.

@@ -3,8 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
+#include <limits>
 #include <set>
 #include <string>
 #include <vector>
@@ -110,8 +113,8 @@ TEST_P(RowOrderTest, ShortRowsHaveTheBitsThatTheyHaveAlone) {
   const auto& [name, row_inputs, parameters, dtype] = GetParam();
   const Operator& op = *FindOperator(name);
   constexpr std::int64_t kRows = 1001;
-  for (const std::int64_t width :
-       {18, 36, 64, 100, 101, 139, 177, 254, 257, 333, 380, 506, 508, 513, 764, 1000, 1004, 1025, 1401}) {
+  for (const std::int64_t width : {1,   2,   5,   12,  13,  18,  23,  30,  31,  36,   64,   100,  101, 139,
+                                   177, 254, 257, 333, 380, 506, 508, 513, 764, 1000, 1004, 1025, 1401}) {
     const auto row_bytes = static_cast<std::ptrdiff_t>(width) * static_cast<std::ptrdiff_t>(SizeOf(dtype));
     OperatorCase together;
     together.name = "width_" + std::to_string(width);
@@ -141,6 +144,78 @@ TEST_P(RowOrderTest, ShortRowsHaveTheBitsThatTheyHaveAlone) {
                 << device->name() << ", width " << width << ", row " << row << ", output " << i;
           }
         }
+      }
+    }
+  }
+}
+
+/// Two requests share a launch, which has other kernels than one has.
+TEST_P(RowOrderTest, AShortRowOfSpecialNumbersGivesTheSameBitsInCompany) {
+  const auto& [name, row_inputs, parameters, dtype] = GetParam();
+  const Operator& op = *FindOperator(name);
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  constexpr double kNumbers[] = {kNan, -0.0, kInfinity, -kInfinity, 0.0, -1, 1, -0.0, 3, 5, -7};
+  for (DeviceRunner* const device : AllDeviceRunners()) {
+    for (std::int64_t width = 1; width <= 33; ++width) {
+      OperatorCase test_case;
+      test_case.name = "width_" + std::to_string(width);
+      for (int input = 0; input < row_inputs; ++input) {
+        std::vector<double> x;
+        for (std::size_t i = 0; i < static_cast<std::size_t>(96 * width); ++i) {
+          x.push_back(i / static_cast<std::size_t>(width) % 3 == 0 ? std::sin(static_cast<double>(i))
+                                                                   : kNumbers[(i * i + i / 7) % std::size(kNumbers)]);
+        }
+        test_case.inputs.push_back(FromDoubles(dtype, {96, width}, x));
+      }
+      for (int i = 0; i < parameters; ++i) {
+        test_case.inputs.push_back(MakeTensor(dtype, {width}, Values::kUniform, kRowSeed));
+      }
+      const auto alone = device->Run(op, test_case);
+      const auto together = device->RunBatch(op, {&test_case, &test_case});
+      ASSERT_TRUE(alone.ok() && together.ok()) << alone.status() << together.status();
+      for (const std::vector<HostTensor>& outputs : *together) {
+        for (std::size_t i = 0; i < outputs.size(); ++i) {
+          EXPECT_EQ(outputs[i].bytes, (*alone)[i].bytes) << device->name() << ", width " << width << ", output " << i;
+        }
+      }
+    }
+  }
+}
+
+/// So many that a thread has several, one after another: as those among few of them.
+TEST_P(RowOrderTest, ManyShortRowsHaveTheBitsThatTheyHaveAmongFew) {
+  SCOPED_TRACE("seed " + std::to_string(kRowSeed));
+  const auto& [name, row_inputs, parameters, dtype] = GetParam();
+  const Operator& op = *FindOperator(name);
+  constexpr std::int64_t kFew = 5000;
+  for (DeviceRunner* const device : AllDeviceRunners()) {
+    const std::int64_t rows = device->name() == "host" ? 2 * kFew : 300'001;
+    for (const std::int64_t width : {1, 2, 3, 4, 7, 8, 12}) {
+      const auto row_bytes = static_cast<std::ptrdiff_t>(width) * static_cast<std::ptrdiff_t>(SizeOf(dtype));
+      OperatorCase many;
+      many.name = "width_" + std::to_string(width);
+      for (int i = 0; i < row_inputs; ++i) {
+        many.inputs.push_back(FirstRows(dtype, rows, width, kRowSeed + static_cast<std::uint64_t>(i)));
+      }
+      for (int i = 0; i < parameters; ++i) {
+        many.inputs.push_back(MakeTensor(dtype, {width}, Values::kUniform, kRowSeed + static_cast<std::uint64_t>(i)));
+      }
+      const auto of_many = device->Run(op, many);
+      ASSERT_TRUE(of_many.ok()) << of_many.status();
+      for (const std::int64_t first : {std::int64_t{0}, rows - kFew}) {
+        OperatorCase few = many;
+        for (std::size_t i = 0; i < static_cast<std::size_t>(row_inputs); ++i) {
+          const auto begin = many.inputs[i].bytes.begin() + first * row_bytes;
+          few.inputs[i].desc = TensorDesc{dtype, {kFew, width}};
+          few.inputs[i].bytes.assign(begin, begin + kFew * row_bytes);
+        }
+        const auto of_few = device->Run(op, few);
+        ASSERT_TRUE(of_few.ok()) << of_few.status();
+        EXPECT_EQ(std::memcmp((*of_many)[0].bytes.data() + first * row_bytes, (*of_few)[0].bytes.data(),
+                              (*of_few)[0].bytes.size()),
+                  0)
+            << device->name() << ", width " << width << ", from row " << first << " on";
       }
     }
   }

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "kernels/primitives/row_access.h"
+#include "kernels/primitives/tile_bytes.h"
 
 namespace kernelwire::testing {
 namespace {
@@ -16,7 +17,8 @@ namespace {
 /// What row_group.cuh asks of a tuning of rows of `row_bytes`, and what lanes must have alike however many there are.
 void ExpectOrderFollowsFromBytes(RowWork work, std::int64_t row_bytes, int element_bytes, const RowDevice& device) {
   const RowTuning alone = TuneRows(work, row_bytes, 1, element_bytes, RowAccess::kDense, device);
-  for (const RowAccess access : {RowAccess::kShifted, RowAccess::kPlain, RowAccess::kDense}) {
+  for (const RowAccess access :
+       {RowAccess::kShifted, RowAccess::kPlain, RowAccess::kDense, RowAccess::kTiled, RowAccess::kOdd}) {
     const bool plain = InVectors(access);
     for (const std::int64_t rows : {1, 30, 1000, 1000000}) {
       const RowTuning tuning = TuneRows(work, row_bytes, rows, element_bytes, access, device);
@@ -53,7 +55,13 @@ void ExpectOrderFollowsFromBytes(RowWork work, std::int64_t row_bytes, int eleme
       ASSERT_TRUE(!tuning.reads_much || ((plain || streamed) && row_bytes * rows >= std::int64_t{16} << 20));
       ASSERT_TRUE(!tuning.balanced || (tuning.cluster_blocks > 2 && row_bytes * rows >= std::int64_t{16} << 20));
       ASSERT_LE(tuning.cluster_blocks, device.clusters ? 16 : 1);
+      ASSERT_GE(tuning.turns, 1);
       ASSERT_TRUE(tuning.turns == 1 || (tuning.method == RowTuning::Method::kLanes && rows > 1000));
+      // A block's rows lie in its tile together.
+      const bool tiled = tuning.threads == 1 || (access == RowAccess::kTiled && !in_words);
+      if (tuning.method == RowTuning::Method::kLanes && tiled) {
+        ASSERT_LE(tuning.turns * tuning.rows_of_block * row_bytes, kTileBytes);
+      }
     }
   }
 }
@@ -70,6 +78,21 @@ TEST(RowTuningTest, HoldsEveryRowInAnOrderThatFollowsFromItsBytes) {
         }
       }
     }
+  }
+}
+
+TEST(RowTuningTest, ShortRowsHaveAThreadEachAndManyOfThemTakeTurns) {
+  const RowDevice device{true, 227 << 10};
+  for (const int element_bytes : {2, 4}) {
+    for (std::int64_t row_bytes = element_bytes; row_bytes < 64; row_bytes += element_bytes) {
+      const RowTuning few = TuneRows(RowWork::kSoftmax, row_bytes, 1000, element_bytes, RowAccess::kOdd, device);
+      const RowTuning many = TuneRows(RowWork::kSoftmax, row_bytes, 10000000, element_bytes, RowAccess::kOdd, device);
+      SCOPED_TRACE(std::to_string(row_bytes) + " bytes: " + many.ToString());
+      EXPECT_EQ(few.threads, 1);
+      EXPECT_EQ(few.turns, 1);
+      EXPECT_GT((many.turns + 1) * many.rows_of_block * row_bytes, kTileBytes) << "tiles are full";
+    }
+    EXPECT_GT(TuneRows(RowWork::kSoftmax, 64, 1000, element_bytes, RowAccess::kDense, device).threads, 1);
   }
 }
 

@@ -186,7 +186,7 @@ __global__ void __launch_bounds__(kInSmallBlocks<Shape, kAccess> ? kMostThreadsO
   };
   constexpr bool kAhead = kBeginAnywhere<kAccess> && Shape::kLooksAhead;  // registers do not hold two more rows
   ForEachRow<kAhead, kAccess>(
-      group, blocks, arguments.total_rows, row_at, space, begin,
+      group, arguments.tuning, arguments.total_rows, row_at, space, begin,
       [&](const auto& begun, Loads& loads, const auto& again) {
         auto row = begun;
         DeviceParameter<Held, Acc, kAccess> weight(row.weight_word, row.weight, Acc{1});

@@ -225,7 +225,7 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess),
       NormaliseAgain<Held, Acc>(group, row, moments, arguments.epsilon);
     }
   };
-  ForEachRow<kAhead, kAccess>(group, blocks, arguments.total_rows, row_at, space, Loads(space.In(0)), finish);
+  ForEachRow<kAhead, kAccess>(group, arguments.tuning, arguments.total_rows, row_at, space, Loads(space.In(0)), finish);
 }
 
 template <typename T, bool kFew>

@@ -170,7 +170,7 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess),
     }
   };
   ForEachRow<Shape::kLooksAhead, kAccess>(
-      group, blocks, arguments.total_rows, row_at, space, Loads(space.In(0)),
+      group, arguments.tuning, arguments.total_rows, row_at, space, Loads(space.In(0)),
       [&](const auto& row, Loads& loads, const auto& /*again*/) {
         DeviceParameter<Held, Acc, kAccess> weight(row.weight_word, row.weight, Acc{1});
         if (kFetched) {

@@ -77,7 +77,8 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess), Shape::ResidentB
     }
   };
   ForEachRow<Shape::kLooksAhead, kAccess>(
-      group, blocks, arguments.pieces, row_at, space, begin, [&](const auto& row, Loads& loads, const auto& /*again*/) {
+      group, arguments.tuning, arguments.pieces, row_at, space, begin,
+      [&](const auto& row, Loads& loads, const auto& /*again*/) {
         constexpr bool kAnew = kShowsMerges<T, typename Shape::Group>;
         Exponentials<T, Acc, Held> exponentials;
         const auto agreed = Agree(group, loads.x, exponentials);
