@@ -17,6 +17,7 @@
 #include "kernels/primitives/reduce_short_columns.cuh"
 #include "kernels/primitives/reduce_short_rows.cuh"
 #include "kernels/primitives/reduce_store.cuh"
+#include "kernels/primitives/reduce_tiled_rows.cuh"
 #include "kernels/primitives/reduce_tuning.h"
 
 namespace kernelwire {
@@ -139,6 +140,31 @@ cudaError_t LaunchRowsByTuning(const ReduceArguments& arguments, const R& reduct
   return LaunchShortRows<R, kReads, kVectorsInFlight, 1>(arguments, reduction, tuning, stream);
 }
 
+/// Bytes of a row, if rows are so short and lie so that ReduceTiledRowsKernel takes them; else 0.
+inline std::int64_t BytesOfTiledRow(const Launch& launch, const ReduceArguments& arguments, int inputs,
+                                    std::int64_t element_bytes) {
+  const std::int64_t bytes = arguments.layout.run * element_bytes;
+  const bool taken = launch.segment_count == 1 && arguments.shares != RowShares::kRagged &&
+                     arguments.layout.piece == arguments.layout.run && bytes <= kMostBytesOfTiledRow &&
+                     InputsAreAligned(launch, inputs, 16);
+  return taken ? bytes : 0;
+}
+
+/// Requires: a row has no more than kMostBytesOfTiledRow.
+template <typename R, int kLength = kLeastLengthOfTiledRow<typename R::Element>>
+cudaError_t LaunchTiledRows(const ReduceArguments& arguments, const R& reduction, const ReduceTuning& tuning,
+                            cudaStream_t stream) {
+  if constexpr (kLength * sizeof(typename R::Element) < kMostBytesOfTiledRow) {
+    if (arguments.layout.run > kLength) {
+      return LaunchTiledRows<R, 2 * kLength>(arguments, reduction, tuning, stream);
+    }
+  }
+  const std::int64_t of_block = std::int64_t{tuning.block_threads} * tuning.rows_of_thread;
+  return LaunchKernel(&ReduceTiledRowsKernel<R, kLength>,
+                      ShapeOfGrid((arguments.results + of_block - 1) / of_block, tuning.block_threads), stream,
+                      arguments, reduction, tuning.rows_of_thread);
+}
+
 /// R::kVectors says whether rows that lie well have kernels of their own; else all take those for any.
 template <typename R>
 cudaError_t LaunchRows(const Launch& launch, const ReduceArguments& arguments, const R& reduction,
@@ -150,9 +176,14 @@ cudaError_t LaunchRows(const Launch& launch, const ReduceArguments& arguments, c
   }
   const RowReads reads = ReadsOf(launch, arguments, R::kInputs, sizeof(typename R::Element));
   const bool own = R::kVectors && reads != RowReads::kAny;
-  const ReducedRows rows = {arguments.vectors, arguments.shares, kHasReference<R>, kAnyOrder<R>};
+  const std::int64_t tiled_bytes =
+      R::kVectors ? BytesOfTiledRow(launch, arguments, R::kInputs, sizeof(typename R::Element)) : 0;
+  const ReducedRows rows = {arguments.vectors, arguments.shares, kHasReference<R>, kAnyOrder<R>, tiled_bytes};
   const ReduceTuning tuning = TuneReducedRows(rows, arguments.parts, arguments.results, own, device);
   if constexpr (R::kVectors) {
+    if (tuning.method == ReduceTuning::Method::kTiledRows) {
+      return LaunchTiledRows(arguments, reduction, tuning, stream);
+    }
     if (reads == RowReads::kVectors) {
       return LaunchRowsByTuning<R, RowReads::kVectors>(arguments, reduction, tuning, stream);
     }

@@ -150,18 +150,20 @@ struct ResultPlace {
 
   /// Result `number` of a launch whose pieces have one each.
   static __device__ __forceinline__ ResultPlace OfOnly(const ReduceArguments& arguments, std::int64_t number) {
-    return arguments.table.PickOf(number, [&](const Segment& segment) {
-      ResultPlace place;
-      place.inputs[0] = segment.inputs[0];
-      place.inputs[1] = segment.inputs[1];
-      place.y = segment.outputs[0];
-      place.workspace = segment.workspace;
-      place.piece = number - segment.first_row;
-      place.result = 0;
-      place.index = place.piece;
-      place.results = segment.rows;
-      return place;
-    });
+    return arguments.table.PickOf(number, [&](const Segment& segment) { return OfOnlyIn(segment, number); });
+  }
+  /// The same where it is known to be of `segment`.
+  static __device__ __forceinline__ ResultPlace OfOnlyIn(const Segment& segment, std::int64_t number) {
+    ResultPlace place;
+    place.inputs[0] = segment.inputs[0];
+    place.inputs[1] = segment.inputs[1];
+    place.y = segment.outputs[0];
+    place.workspace = segment.workspace;
+    place.piece = number - segment.first_row;
+    place.result = 0;
+    place.index = place.piece;
+    place.results = segment.rows;
+    return place;
   }
 
   /// Result `result` of a piece of the launch.

@@ -3,6 +3,7 @@
 #define KERNELWIRE_KERNELS_PRIMITIVES_REDUCE_STORE_CUH_
 
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 
 #include "kernels/primitives/reduce_load.cuh"
@@ -10,13 +11,18 @@
 
 namespace kernelwire {
 
+inline constexpr double kQuietNan = std::numeric_limits<double>::quiet_NaN();
+
 template <typename T, typename Value>
 __device__ __forceinline__ void StoreAs(Value value, void* y, std::int64_t index) {
   static_cast<T*>(y)[index] = Narrow<T>(value);
 }
 
+/// Whatever a NaN's sign has become on its way, it is stored with none: that would follow from the kernel, and so from
+/// how many requests share a launch.
 __device__ __forceinline__ void StoreReal(DataType type, double value, void* y, std::int64_t index) {
-  WithFloatType(type, [&](auto tag) { StoreAs<typename decltype(tag)::Type>(value, y, index); });
+  const double result = isnan(value) ? kQuietNan : value;
+  WithFloatType(type, [&](auto tag) { StoreAs<typename decltype(tag)::Type>(result, y, index); });
 }
 
 __device__ __forceinline__ void StoreInteger(DataType type, std::int64_t value, void* y, std::int64_t index) {

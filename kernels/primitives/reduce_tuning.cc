@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/core/launch_arrivals.h"
+#include "kernels/primitives/tile_bytes.h"
 
 namespace kernelwire {
 namespace {
@@ -48,6 +49,18 @@ ReduceTuning TuneShortRows(const ReducedRows& rows, std::int64_t results, bool o
   return tuning;
 }
 
+/// As many rows a thread as fit into a block's tile, but no more than leave threads to wait meanwhile.
+ReduceTuning TuneTiledRows(std::int64_t row_bytes, std::int64_t results) {
+  constexpr std::int64_t kEnoughThreads = 65536;
+  const std::int64_t wanted = (results + kEnoughThreads / 2) / kEnoughThreads;
+  ReduceTuning tuning;
+  tuning.method = ReduceTuning::Method::kTiledRows;
+  tuning.block_threads = kShortRowBlock;
+  tuning.rows_of_thread =
+      static_cast<int>(std::clamp<std::int64_t>(wanted, 1, kTileBytes / (kShortRowBlock * row_bytes)));
+  return tuning;
+}
+
 /// Whether so many blocks keep all multiprocessors about equally busy: two or four each, or eight, of which some end
 /// when others begin. In between an H200 takes up to a third longer.
 bool FillEvenly(std::int64_t blocks, std::int64_t multiprocessors) {
@@ -90,6 +103,9 @@ int ThreadsOfRow(const ReducedRows& rows) {
 ReduceTuning TuneReducedRows(const ReducedRows& rows, const ReduceParts& parts, std::int64_t results, bool own_kernels,
                              const ReduceDevice& device) {
   constexpr std::int64_t kLargestPortableCluster = 8;
+  if (rows.tiled_bytes > 0) {
+    return TuneTiledRows(rows.tiled_bytes, results);
+  }
   if (parts.count == 1) {
     return TuneShortRows(rows, results, own_kernels, device);
   }
@@ -131,6 +147,8 @@ ReduceTuning TuneColumns(const ReduceLayout& layout, const ReduceParts& parts, s
 std::string ReduceTuning::ToString() const {
   const std::string of_block = std::to_string(block_threads) + " threads a block";
   switch (method) {
+    case Method::kTiledRows:
+      return "a thread a row, " + std::to_string(rows_of_thread) + " rows a thread, " + of_block;
     case Method::kShortRows:
       return std::to_string(threads) + " threads a row, " + std::to_string(vectors) + " vectors each, " +
              std::to_string(rows_of_thread) + " rows a thread, " + of_block;

@@ -21,6 +21,8 @@ inline constexpr int kVectorsInFlight = 8;
 inline constexpr int kShortRowBlock = 128;
 inline constexpr int kLongRowBlock = 256;
 inline constexpr int kColumnBlock = 256;
+/// Of one that a thread has to itself (reduce_tiled_rows.cuh).
+inline constexpr std::int64_t kMostBytesOfTiledRow = 16;
 /// Of a column block's threads, those that share the rows of a part, at most: the others read 256 bytes of each row
 /// side by side (8-bit sums of 2^28 take up to a seventh longer on an H100 where they are 128 bytes of twice as many
 /// rows).
@@ -64,6 +66,7 @@ enum class PartSharing : std::uint8_t {
 
 struct ReduceTuning {
   enum class Method : std::uint8_t {
+    kTiledRows,     // threads have rows to themselves, which pass through shared memory
     kShortRows,     // some threads of a block have a row, once around
     kRowBlocks,     // all threads of a block have one
     kLongRows,      // blocks walk over the parts of a row
@@ -76,7 +79,7 @@ struct ReduceTuning {
   // Short rows:
   int threads = 1;         // of a row, a power of two
   int vectors = 2;         // of 16 bytes, that a thread has of a row, at most: one of 2, 3, 4, 6, 8
-  int rows_of_thread = 1;  // at once: one, or as many as there are kVectorsInFlight for
+  int rows_of_thread = 1;  // at once: one, or as many as there are kVectorsInFlight for; tiled: one after another
   // Long rows:
   PartSharing sharing = PartSharing::kBlock;
   int blocks = 1;  // of a result, a power of two, at most as many as ReduceParts::slots
@@ -91,8 +94,9 @@ struct ReduceTuning {
 struct ReducedRows {
   std::int64_t vectors = 0;  // of 16 bytes, of a row
   RowShares shares = RowShares::kVectors;
-  bool costly = false;     // to combine totals: each is relative to something (kHasReference)
-  bool any_order = false;  // gives the same bits (kAnyOrder): threads may be as many as suits
+  bool costly = false;           // to combine totals: each is relative to something (kHasReference)
+  bool any_order = false;        // gives the same bits (kAnyOrder): threads may be as many as suits
+  std::int64_t tiled_bytes = 0;  // of a row, if it can pass through shared memory
 };
 
 /// Threads that have a row of one part between them, unless any order will do.

@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "kernels/core/launch_arrivals.h"
 #include "kernels/primitives/reduce_tuning.h"
+#include "kernels/primitives/tile_bytes.h"
 #include "kernels/registry.h"
 #include "kernels/testing/case.h"
 #include "kernels/testing/device_runner.h"
@@ -76,6 +78,32 @@ TEST_P(ReduceOrderTest, ARowGivesTheSameBitsAmongManyAsAmongFew) {
   }
 }
 
+/// Two requests share a launch, which has other kernels for rows so short than one has.
+TEST_P(ReduceOrderTest, AShortRowOfSpecialNumbersGivesTheSameBitsInCompany) {
+  const auto& [name, dtype] = GetParam();
+  const Operator& op = *FindOperator(name);
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const std::vector<double> numbers = dtype == DataType::kInt8
+                                          ? std::vector<double>{-128, 127, 0, -1, 1, 77, -128, 3, 5}
+                                          : std::vector<double>{kNan, -0.0, kInfinity, -kInfinity, 0.0, -1, 1, -0.0, 3};
+  for (DeviceRunner* const device : AllDeviceRunners()) {
+    for (std::int64_t width = 1; width <= 17; ++width) {
+      std::vector<double> x;
+      for (std::size_t i = 0; i < static_cast<std::size_t>(64 * width); ++i) {
+        x.push_back(numbers[(i * i + i / 7) % numbers.size()]);
+      }
+      const OperatorCase test_case = ReductionOf(FromDoubles(dtype, {64, width}, x), Axes("1"));
+      const auto alone = device->Run(op, test_case);
+      const auto together = device->RunBatch(op, {&test_case, &test_case});
+      ASSERT_TRUE(alone.ok() && together.ok()) << alone.status() << together.status();
+      for (const std::vector<HostTensor>& outputs : *together) {
+        EXPECT_EQ(outputs.front().bytes, alone->front().bytes) << device->name() << ", width " << width;
+      }
+    }
+  }
+}
+
 TEST_P(ReduceOrderTest, AShortColumnGivesTheSameBitsAmongManyAsAmongFew) {
   SCOPED_TRACE("seed " + std::to_string(kOrderSeed));
   const auto& [name, dtype] = GetParam();
@@ -111,10 +139,12 @@ INSTANTIATE_TEST_SUITE_P(
     , ReduceOrderTest,
     ::testing::Values(ReduceOrder{"sum", DataType::kFp32}, ReduceOrder{"sum", DataType::kBf16},
                       ReduceOrder{"sum", DataType::kFp8E4m3}, ReduceOrder{"mean", DataType::kFp64},
-                      ReduceOrder{"prod", DataType::kFp32}, ReduceOrder{"max", DataType::kFp16},
-                      ReduceOrder{"argmax", DataType::kFp32}, ReduceOrder{"argmax", DataType::kBf16},
-                      ReduceOrder{"argmin", DataType::kInt8}, ReduceOrder{"logsumexp", DataType::kFp32},
-                      ReduceOrder{"logsumexp", DataType::kBf16}, ReduceOrder{"l2_norm", DataType::kFp32}),
+                      ReduceOrder{"prod", DataType::kFp32}, ReduceOrder{"prod", DataType::kFp16},
+                      ReduceOrder{"max", DataType::kFp16}, ReduceOrder{"min", DataType::kFp32},
+                      ReduceOrder{"min", DataType::kBf16}, ReduceOrder{"argmax", DataType::kFp32},
+                      ReduceOrder{"argmax", DataType::kBf16}, ReduceOrder{"argmin", DataType::kInt8},
+                      ReduceOrder{"logsumexp", DataType::kFp32}, ReduceOrder{"logsumexp", DataType::kBf16},
+                      ReduceOrder{"l2_norm", DataType::kFp32}),
     [](const auto& suite) { return std::string(suite.param.op) + "_" + NameOf(suite.param.dtype); });
 
 constexpr ReduceDevice kReduceDevices[] = {{132, true}, {46, false}, {1, true}};
@@ -149,6 +179,22 @@ TEST(ReduceTuningTest, ShortRowsAreSharedByAsManyThreadsWhateverTheirNumber) {
           }
         }
       }
+    }
+  }
+}
+
+TEST(ReduceTuningTest, RowsOfATileAreNoMoreThanItHasRoomFor) {
+  for (const ReduceDevice& device : kReduceDevices) {
+    for (std::int64_t row_bytes = 1; row_bytes <= kMostBytesOfTiledRow; ++row_bytes) {
+      const ReducedRows rows = {1, RowShares::kPieces, false, false, row_bytes};
+      for (const std::int64_t results : kResultCounts) {
+        const ReduceTuning tuning = TuneReducedRows(rows, CutIntoParts(1, 2048), results, true, device);
+        SCOPED_TRACE(std::to_string(row_bytes) + " bytes, " + std::to_string(results) + ": " + tuning.ToString());
+        EXPECT_EQ(tuning.method, ReduceTuning::Method::kTiledRows);
+        EXPECT_LE(tuning.block_threads * tuning.rows_of_thread * row_bytes, kTileBytes);
+        EXPECT_TRUE(tuning.rows_of_thread == 1 || results > 65536);
+      }
+      EXPECT_EQ(ThreadsOfRow(rows), 1) << "as those of several requests, in the same order";
     }
   }
 }
