@@ -4,7 +4,8 @@
 // Neighbouring threads have neighbouring rows, which are too short for memory: it is read and written in granules all
 // the same. In the usual launch rows pass through a tile of their block (row_tile.cuh). Else those of a warp, which
 // begin anywhere, pass through shared memory of the warp's own as one stretch (stretch_space.cuh), if they lie one
-// after another; where they do not, each thread reads and writes its row as it lies.
+// after another. Where they do not, or are so short that a few accesses read all of them anyway, each thread reads and
+// writes its row as it lies.
 #ifndef KERNELWIRE_KERNELS_PRIMITIVES_ROW_OF_THREAD_CUH_
 #define KERNELWIRE_KERNELS_PRIMITIVES_ROW_OF_THREAD_CUH_
 
@@ -29,7 +30,9 @@ struct RowOfThread : RowLayout<T, Word, kWordsOfThread, kWordsOfThread> {
   using Layout::kVectors;
   using Layout::vectors;
   static constexpr bool kPlain = false;
-  static constexpr bool kStoresTogether = !kInTile;
+  /// Whether rows may pass through shared memory of the warp's own: those of up to 16 bytes would take twice the time.
+  static constexpr bool kMayPass = !kInTile && kWordsOfThread > 4;
+  static constexpr bool kStoresTogether = kMayPass;
   template <typename Group>
   static constexpr int kFirstThatEnds = kFirst;
 
@@ -37,16 +40,16 @@ struct RowOfThread : RowLayout<T, Word, kWordsOfThread, kWordsOfThread> {
   using Stretch = StretchSpace<T, LaneGroup<32>, (kWordsOfThread + 3) / 4>;
   /// Of shared memory, for a warp.
   template <typename Group>
-  static constexpr int kGranulesIn = kInTile ? 0 : Stretch::kGranules;
+  static constexpr int kGranulesIn = kMayPass ? Stretch::kGranules : 0;
   template <typename Group>
   static constexpr int kGranulesOut = kGranulesIn<Group>;
 
-  /// Asks for the row, if it comes with others; see RowVectors.
+  /// Asks for the row, if it passes; see RowVectors.
   template <typename Fill, typename Group>
   __device__ __forceinline__ void Begin(const Group& group, const RowSource<T>& row, Granule* place) {
-    if constexpr (!kInTile) {
-      comes_with_others_ = FollowEachOther(group, row.data, row.count);
-      if (comes_with_others_) {
+    if constexpr (kMayPass) {
+      passes_ = FollowEachOther(group, row.data, row.count);
+      if (passes_) {
         const bool has_before = __shfl_sync(kWholeWarp, static_cast<int>(row.has_before), 0) != 0;
         const bool has_after = __shfl_sync(kWholeWarp, static_cast<int>(row.has_after), 31) != 0;
         Stretch({}, place).Fetch(FirstOfWarp(row.data, row.count), 32 * row.count, has_before, has_after);
@@ -63,7 +66,7 @@ struct RowOfThread : RowLayout<T, Word, kWordsOfThread, kWordsOfThread> {
     }
     if constexpr (kInTile) {
       ReadShortRow<RowLies::kInTile, kFirst * kLength>(row.data, row.count, vectors);
-    } else if (comes_with_others_) {
+    } else if (kMayPass && passes_) {
       AwaitCopies();
       __syncwarp();
       const int odd = OddBytesOf(FirstOfWarp(row.data, row.count)) / static_cast<int>(sizeof(T));
@@ -85,7 +88,7 @@ struct RowOfThread : RowLayout<T, Word, kWordsOfThread, kWordsOfThread> {
     }
     if constexpr (kInTile) {
       WriteShortRow<RowLies::kInTile, kFirst * kLength>(results, to, count);
-    } else if (FollowEachOther(group, to, count)) {
+    } else if (kMayPass && FollowEachOther(group, to, count)) {
       Stretch stretch({}, place);
       stretch.Sync();  // what was stored last is gone
       T* const elements = reinterpret_cast<T*>(place) + Lane() * count;
@@ -115,7 +118,7 @@ struct RowOfThread : RowLayout<T, Word, kWordsOfThread, kWordsOfThread> {
     return __all_sync(kWholeWarp, static_cast<int>(__shfl_sync(kWholeWarp, first, 0) == first)) != 0;
   }
 
-  bool comes_with_others_ = false;
+  bool passes_ = false;
 };
 
 }  // namespace kernelwire

@@ -1,5 +1,5 @@
-// Short rows that lie one after another, as lanes share them: a block copies its rows to shared memory and back as what
-// they are, one stretch of memory, in whole granules, and a row in it may begin in the middle of one.
+// Short rows that lie one after another, as threads have them or lanes share them: a block copies its rows to shared
+// memory and back as what they are, one stretch of memory, in whole granules. A row may begin in the middle of one.
 #ifndef KERNELWIRE_KERNELS_PRIMITIVES_ROW_TILE_CUH_
 #define KERNELWIRE_KERNELS_PRIMITIVES_ROW_TILE_CUH_
 
@@ -118,7 +118,8 @@ class RowTile {
   Granule* granules_;
 };
 
-/// As ForEachRow for rows elsewhere (row_launch.cuh): the block's rows come and go together, those of all its turns.
+/// As ForEachRow for rows elsewhere (row_launch.cuh): the block's rows come and go together, those of all its turns,
+/// which threads take that have rows to themselves.
 /// `Row` has ForEachInput(f), which calls f(place, RowSource&) for each, and ForEachOutput(f), the same with pointers.
 template <bool kLooksAhead, RowAccess kAccess, typename Group, typename RowAt, typename T, typename Shape, int kInputs,
           typename Loads, typename Body>
@@ -126,7 +127,8 @@ __device__ __forceinline__ void ForEachRow(Group& group, const RowTuning& tuning
                                            const RowAt& row_at, const RowTile<T, Shape, kInputs>& tile, Loads loads,
                                            const Body& body) {
   using Tile = RowTile<T, Shape, kInputs>;
-  const int of_block = Tile::kRows * tuning.turns;
+  constexpr bool kTakesTurns = Group::kLanes == 1;  // a loop would cost lanes that share rows up to a tenth
+  const int of_block = kTakesTurns ? Tile::kRows * tuning.turns : Tile::kRows;
   const std::int64_t first = std::int64_t{blockIdx.x} * of_block;
   const int count = static_cast<int>(min(rows - first, static_cast<std::int64_t>(of_block)));
   auto begin = row_at(first);
@@ -138,8 +140,7 @@ __device__ __forceinline__ void ForEachRow(Group& group, const RowTuning& tuning
   AwaitCopies();
   __syncthreads();
   constexpr int kRowsOfWarp = 32 / Group::kLanes;
-#pragma unroll 1
-  for (int mine = static_cast<int>(threadIdx.x) / Group::kLanes; mine < count; mine += Tile::kRows) {
+  const auto work_on_row = [&](int mine) {
     group.Begin(mine / kRowsOfWarp * kRowsOfWarp + kRowsOfWarp <= count);
     auto row = row_at(first + mine);
     row.ForEachInput([&](int place, RowSource<T>& source) { source.data = tile.RowOf(place, mine, width); });
@@ -147,6 +148,15 @@ __device__ __forceinline__ void ForEachRow(Group& group, const RowTuning& tuning
     Loads its = loads;
     its.Finish(group, row);
     body(row, its, [&] { return row; });
+  };
+  int mine = static_cast<int>(threadIdx.x) / Group::kLanes;
+  if constexpr (kTakesTurns) {
+#pragma unroll 1
+    for (; mine < count; mine += Tile::kRows) {
+      work_on_row(mine);
+    }
+  } else if (mine < count) {
+    work_on_row(mine);
   }
   __syncthreads();
   begin.ForEachOutput([&](int place, T*& to) {

@@ -83,16 +83,13 @@ int TurnsOfLanes(RowWork work, std::int64_t row_bytes, std::int64_t rows, int el
              : std::max(turns, TurnsInFastMemory(work, row_bytes, rows, element_bytes, tuning));
 }
 
-/// As often as rows of all lanes fit into a tile.
-int TurnsOfTile(std::int64_t row_bytes, const RowTuning& tuning) {
-  return static_cast<int>(kTileBytes / (tuning.rows_of_block * std::max<std::int64_t>(row_bytes, 1)));
-}
-
-/// Where threads have rows to themselves: as often, but no oftener than leaves threads to wait meanwhile.
+/// Where threads have rows to themselves: as often as they fill a tile, but no oftener than leaves threads to wait
+/// meanwhile.
 int TurnsOfThreads(std::int64_t row_bytes, std::int64_t rows, const RowTuning& tuning) {
   constexpr std::int64_t kEnoughThreads = 65536;
-  return static_cast<int>(std::clamp<std::int64_t>(
-      (std::min(rows, kMostRowsToCount) + kEnoughThreads / 2) / kEnoughThreads, 1, TurnsOfTile(row_bytes, tuning)));
+  const std::int64_t of_tile = kTileBytes / (tuning.rows_of_block * std::max<std::int64_t>(row_bytes, 1));
+  return static_cast<int>(
+      std::clamp<std::int64_t>((std::min(rows, kMostRowsToCount) + kEnoughThreads / 2) / kEnoughThreads, 1, of_tile));
 }
 
 /// `share` words of a row in blocks with the threads and words of shape `index`.
@@ -284,7 +281,7 @@ RowTuning TuneRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, int 
     }
     tuning.turns = TurnsOfLanes(work, row_bytes, rows, element_bytes, device.fast_memory, tuning);
     if (access == RowAccess::kTiled && !in_words) {
-      tuning.turns = std::min(tuning.turns, TurnsOfTile(row_bytes, tuning));
+      tuning.turns = 1;
     }
     return tuning;
   }
