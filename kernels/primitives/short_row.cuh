@@ -21,8 +21,8 @@ enum class RowLies : std::uint8_t {
 /// Calls f with that unit, at most kBytes long.
 template <RowLies kLies, int kBytes, typename T, typename F>
 __device__ __forceinline__ void WithUnitOfRow(const T* row, int count, const F& f) {
-  if constexpr (kLies ==
-                RowLies::kInMemory) {  // without that promise the compiler takes the slower path that finds out
+  // Without these promises the compiler takes the slower path that finds out.
+  if constexpr (kLies == RowLies::kInMemory) {
     __builtin_assume(__isGlobal(row));
   } else {
     __builtin_assume(__isShared(row));

@@ -151,6 +151,7 @@ TEST_P(RowOrderTest, ShortRowsHaveTheBitsThatTheyHaveAlone) {
 
 /// Two requests share a launch, which has other kernels than one has.
 TEST_P(RowOrderTest, AShortRowOfSpecialNumbersGivesTheSameBitsInCompany) {
+  SCOPED_TRACE("seed " + std::to_string(kRowSeed));
   const auto& [name, row_inputs, parameters, dtype] = GetParam();
   const Operator& op = *FindOperator(name);
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
