@@ -28,6 +28,9 @@ struct HostTensor {
 /// Whether type, shape and every byte are the same.
 bool SameBits(const HostTensor& a, const HostTensor& b);
 
+/// What x has at [first, first + count) of its first axis. Requires: it has that, and any elements.
+HostTensor PartOf(const HostTensor& x, std::int64_t first, std::int64_t count);
+
 /// How an output is held against the oracle.
 enum class Agreement : std::uint8_t {
   kExact,    // integers, indices: equal; floats: equal values, NaN equal to NaN

@@ -31,15 +31,6 @@ struct ReduceOrder {
 
 class ReduceOrderTest : public ::testing::TestWithParam<ReduceOrder> {};
 
-/// What x has at [first, first + count) of its first axis.
-HostTensor PartOf(const HostTensor& x, std::int64_t first, std::int64_t count) {
-  Shape shape = x.desc.shape;
-  const auto row_bytes = static_cast<std::int64_t>(x.bytes.size()) / shape[0];
-  shape[0] = count;
-  const auto begin = x.bytes.begin() + first * row_bytes;
-  return {{x.desc.dtype, shape}, {begin, begin + count * row_bytes}};
-}
-
 /// Whether the results of parts of the first axis, which `axes` leaves, are what they are among all of it.
 void ExpectAsAmongAll(DeviceRunner& device, const Operator& op, const HostTensor& x, const std::string& axes) {
   const auto all = device.Run(op, ReductionOf(x, Axes(axes)));
