@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -73,8 +72,6 @@ TEST_P(ReduceOrderTest, ARowGivesTheSameBitsAmongManyAsAmongFew) {
 TEST_P(ReduceOrderTest, AShortRowOfSpecialNumbersGivesTheSameBitsInCompany) {
   const auto& [name, dtype] = GetParam();
   const Operator& op = *FindOperator(name);
-  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
   const std::vector<double> numbers = dtype == DataType::kInt8
                                           ? std::vector<double>{-128, 127, 0, -1, 1, 77, -128, 3, 5}
                                           : std::vector<double>{kNan, -0.0, kInfinity, -kInfinity, 0.0, -1, 1, -0.0, 3};

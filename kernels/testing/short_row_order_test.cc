@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <iterator>
 #include <string>
 #include <vector>
@@ -34,8 +33,8 @@ void ExpectAsAlone(DeviceRunner& device, const OperatorCase& all, const std::vec
   }
 }
 
-/// Rows that lanes share: of whole vectors, of half a vector more, and of any length; so many that several blocks have
-/// some, and the last has fewer.
+/// Rows that threads have to themselves, and those that lanes share: of whole vectors, of half a vector more, and of
+/// any length; so many that several blocks have some, and the last has fewer.
 TEST_P(ShortRowOrderTest, ARowHasTheBitsThatItHasAlone) {
   SCOPED_TRACE("seed " + std::to_string(kRowSeed));
   constexpr std::int64_t kRows = 1001;
