@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "kernels/primitives/granule.cuh"
 
@@ -55,10 +56,10 @@ __device__ __forceinline__ void WithUnitOfRow(const T* row, int count, const F& 
   }
 }
 
-/// Reads the `count` elements of `row` into `held`, which has room for them; what lies beyond stays as it is. `kSure`:
-/// so many there are at least.
+/// Copies the `count` elements of `row` to where `held` has them, or, if `held` is constant, back. `kSure`: so many
+/// there are at least.
 template <RowLies kLies, int kSure, typename T, typename Held>
-__device__ __forceinline__ void ReadShortRow(const T* row, int count, Held& held) {
+__device__ __forceinline__ void CopyShortRow(T* row, int count, Held& held) {
   WithUnitOfRow<kLies, static_cast<int>(sizeof(Held))>(row, count, [&](auto unit) {
     constexpr int kLength = static_cast<int>(sizeof(unit) / sizeof(T));
     constexpr int kUnits = static_cast<int>(sizeof(Held) / sizeof(unit));
@@ -67,28 +68,29 @@ __device__ __forceinline__ void ReadShortRow(const T* row, int count, Held& held
 #pragma unroll
     for (int i = 0; i < kUnits; ++i) {
       if ((i + 1) * kLength <= kSure || i * kLength < count) {
-        units[i] = reinterpret_cast<const decltype(unit)*>(row)[i];
+        if constexpr (std::is_const_v<Held>) {
+          reinterpret_cast<decltype(unit)*>(row)[i] = units[i];
+        } else {
+          units[i] = reinterpret_cast<const decltype(unit)*>(row)[i];
+        }
       }
     }
-    memcpy(&held, units, sizeof(units));
+    if constexpr (!std::is_const_v<Held>) {
+      memcpy(&held, units, sizeof(units));
+    }
   });
+}
+
+/// Reads a row into `held`, which has room for it; what lies beyond stays as it is.
+template <RowLies kLies, int kSure, typename T, typename Held>
+__device__ __forceinline__ void ReadShortRow(const T* row, int count, Held& held) {
+  CopyShortRow<kLies, kSure>(row, count, held);
 }
 
 /// The other way.
 template <RowLies kLies, int kSure, typename T, typename Held>
 __device__ __forceinline__ void WriteShortRow(const Held& held, T* row, int count) {
-  WithUnitOfRow<kLies, static_cast<int>(sizeof(Held))>(row, count, [&](auto unit) {
-    constexpr int kLength = static_cast<int>(sizeof(unit) / sizeof(T));
-    constexpr int kUnits = static_cast<int>(sizeof(Held) / sizeof(unit));
-    decltype(unit) units[kUnits];
-    memcpy(units, &held, sizeof(units));
-#pragma unroll
-    for (int i = 0; i < kUnits; ++i) {
-      if ((i + 1) * kLength <= kSure || i * kLength < count) {
-        reinterpret_cast<decltype(unit)*>(row)[i] = units[i];
-      }
-    }
-  });
+  CopyShortRow<kLies, kSure>(row, count, held);
 }
 
 }  // namespace kernelwire
