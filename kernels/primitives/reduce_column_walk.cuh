@@ -43,8 +43,9 @@ enum class ColumnReads : std::uint8_t {
   kAny,        // runs lie anywhere
 };
 
-/// Adds a tile of rows, first, first + step, ..., to the sums of their columns.
-template <typename R, int kLength>
+/// Adds a tile of rows, first, first + step, ..., to the sums of their columns. `kAll`: to Zero. Of wider elements,
+/// whose tiles take all registers, logsumexp takes a tenth longer by TotalOfTile (H100).
+template <bool kAll, typename R, int kLength>
 __device__ __forceinline__ void AddRows(
     const R& reduction, const Operand<typename R::Element, kLength, R::kInputs> (&rows)[kVectorsInFlight],
     std::int64_t first, int step, typename ColumnSumOf<R>::Type (&sums)[kLength]) {
@@ -62,7 +63,11 @@ __device__ __forceinline__ void AddRows(
           column[u].inputs[i] = Packed<typename R::Element, 1>::Filled(rows[u].inputs[i].Get(j));
         }
       }
-      reduction.AddTile(column, ElementNumbers{first, step, 1}, sums[j]);
+      if constexpr (kAll && sizeof(typename R::Element) <= 2) {
+        sums[j] = TotalOfTile(reduction, column, ElementNumbers{first, step, 1});
+      } else {
+        reduction.AddTile(column, ElementNumbers{first, step, 1}, sums[j]);
+      }
     }
   }
 }
@@ -111,8 +116,8 @@ class ColumnWalk {
         Load(reduction.Fill(), first);
         Advance();
         Load(reduction.Fill(), second);
-        AddRows(reduction, first, row, step_, sums);
-        AddRows(reduction, second, begin_ + row_, step_, sums);
+        AddRows<false>(reduction, first, row, step_, sums);
+        AddRows<false>(reduction, second, begin_ + row_, step_, sums);
         Advance();
       }
     }
@@ -120,7 +125,7 @@ class ColumnWalk {
     for (; count > 0 && left_ > 0; --count) {
       Rows rows[kVectorsInFlight];
       Load(reduction.Fill(), rows);
-      AddRows(reduction, rows, begin_ + row_, step_, sums);
+      AddRows<false>(reduction, rows, begin_ + row_, step_, sums);
       Advance();
     }
   }

@@ -18,6 +18,12 @@
 //   Share AddShares(Share, Share);
 //   static Total TotalOf(Share, Reference);
 //
+// A reduction with `static constexpr bool kHasTotalOfTile = true` has shorter ways to the same bits of a tile that
+// nothing comes before, and of one that is all of a result:
+//
+//   static Total TotalOfTile(tile);
+//   static void StoreOfTile(arguments, place, tile);
+//
 // A reduction with `static constexpr bool kAnyOrder = true` gives the same bits in whatever order totals are combined.
 //
 // Vector k of a part belongs to thread k % threads; pieces, where rows are of those (RowShares), as TilePieces says. A
@@ -50,6 +56,25 @@ template <typename R, typename = void>
 inline constexpr bool kHasReference = false;
 template <typename R>
 inline constexpr bool kHasReference<R, std::enable_if_t<!std::is_void_v<typename R::Reference>>> = true;
+
+template <typename R, typename = void>
+inline constexpr bool kHasTotalOfTile = false;
+template <typename R>
+inline constexpr bool kHasTotalOfTile<R, std::enable_if_t<R::kHasTotalOfTile>> = true;
+
+/// Of a tile that nothing comes before.
+template <typename R, int kCount, int kLength>
+__device__ __forceinline__ typename R::Total TotalOfTile(
+    const R& reduction, const Operand<typename R::Element, kLength, R::kInputs> (&tile)[kCount],
+    const ElementNumbers& numbers) {
+  if constexpr (kHasTotalOfTile<R>) {
+    return R::TotalOfTile(tile);
+  } else {
+    typename R::Total total = R::Identity();
+    reduction.AddTile(tile, numbers, total);
+    return total;
+  }
+}
 
 template <typename R, typename = void>
 inline constexpr bool kAnyOrder = false;

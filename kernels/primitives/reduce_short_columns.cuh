@@ -126,7 +126,7 @@ struct ShortColumns {
       for (Sum& sum : sums[lane]) {
         sum = ColumnSumOf<R>::Zero();
       }
-      AddRows(reduction, tiles[lane], lane, kLanes, sums[lane]);
+      AddRows<true>(reduction, tiles[lane], lane, kLanes, sums[lane]);
     }
 #pragma unroll
     for (int j = 0; j < kLength; ++j) {

@@ -66,8 +66,7 @@ __global__ void __launch_bounds__(kShortRowBlock, ThreadsOfRows<R, kReads>() / k
     Total totals[kRows];
 #pragma unroll
     for (int k = 0; k < kRows; ++k) {
-      totals[k] = R::Identity();
-      reduction.AddTile(tiles[k], Rows::template NumbersOf<kVectors>(0, lane, threads), totals[k]);
+      totals[k] = TotalOfTile(reduction, tiles[k], Rows::template NumbersOf<kVectors>(0, lane, threads));
       totals[k] = CombineRow(reduction, totals[k], threads);
     }
     // Each thread of a row stores one of its results.

@@ -11,7 +11,8 @@
 
 namespace kernelwire {
 
-inline constexpr double kQuietNan = std::numeric_limits<double>::quiet_NaN();
+template <typename Real>
+inline constexpr Real kQuietNan = std::numeric_limits<Real>::quiet_NaN();
 
 template <typename T, typename Value>
 __device__ __forceinline__ void StoreAs(Value value, void* y, std::int64_t index) {
@@ -20,8 +21,9 @@ __device__ __forceinline__ void StoreAs(Value value, void* y, std::int64_t index
 
 /// Whatever a NaN's sign has become on its way, it is stored with none: that would follow from the kernel, and so from
 /// how many requests share a launch.
-__device__ __forceinline__ void StoreReal(DataType type, double value, void* y, std::int64_t index) {
-  const double result = isnan(value) ? kQuietNan : value;
+template <typename Real>
+__device__ __forceinline__ void StoreReal(DataType type, Real value, void* y, std::int64_t index) {
+  const Real result = isnan(value) ? kQuietNan<Real> : value;
   WithFloatType(type, [&](auto tag) { StoreAs<typename decltype(tag)::Type>(result, y, index); });
 }
 
@@ -56,7 +58,7 @@ __device__ __forceinline__ double RoundedTo(DataType type, double value) {
 /// Writes a real or an integer where it belongs, with its note where the launch has notes.
 template <typename Value>
 __device__ __forceinline__ void StoreResult(const ReduceArguments& arguments, const ResultPlace& place, Value value) {
-  if constexpr (std::is_same_v<Value, double>) {
+  if constexpr (std::is_floating_point_v<Value>) {
     StoreReal(arguments.y_type, value, place.y, place.index);
   } else {
     StoreInteger(arguments.y_type, static_cast<std::int64_t>(value), place.y, place.index);

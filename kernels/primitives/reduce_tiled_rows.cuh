@@ -55,10 +55,13 @@ __global__ void __launch_bounds__(kShortRowBlock)
       ReadShortRow<RowLies::kInTile, kSure>(reinterpret_cast<const T*>(tiles[i]) + row * width, width,
                                             tile[0].inputs[i].words);
     }
-    typename R::Total total = R::Identity();
-    reduction.AddTile(tile, ElementNumbers{0, kLength, BytesOfPiece(sizeof(T)) / static_cast<std::int64_t>(sizeof(T))},
-                      total);
-    reduction.Store(arguments, ResultPlace::OfOnlyIn(only, first + row), total);
+    const ResultPlace place = ResultPlace::OfOnlyIn(only, first + row);
+    if constexpr (kHasTotalOfTile<R>) {
+      R::StoreOfTile(arguments, place, tile);
+    } else {
+      const ElementNumbers numbers{0, kLength, BytesOfPiece(sizeof(T)) / static_cast<std::int64_t>(sizeof(T))};
+      reduction.Store(arguments, place, TotalOfTile(reduction, tile, numbers));
+    }
   }
 }
 

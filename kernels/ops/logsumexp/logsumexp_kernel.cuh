@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "kernels/primitives/log_of_sum.cuh"
 #include "kernels/primitives/reduce_launch.cuh"
 #include "kernels/primitives/reduce_pairs.cuh"
 
@@ -48,6 +49,7 @@ struct LogSumExp {
   static constexpr int kInputs = 1;
   static constexpr bool kColumns = true;
   static constexpr bool kVectors = std::is_same_v<Acc, float> && sizeof(T) >= 2;
+  static constexpr bool kHasTotalOfTile = std::is_same_v<Acc, float>;
   DataType accumulator;  // a 16-bit one has every partial sum rounded to it
 
   /// Integers and E4M3 have no -infinity: their missing elements are told by Operand::present.
@@ -82,32 +84,42 @@ struct LogSumExp {
     const Acc offset = Total::OffsetOf(maximum);
     total.sum = Rescaled(total, offset);
     total.maximum = maximum;
-    Acc sums[kLength] = {};
-#pragma unroll
-    for (int u = 0; u < kCount; ++u) {
-      Acc values[kLength];
-      WidenPresent(tile[u], values);
-#pragma unroll
-      for (int j = 0; j < kLength; ++j) {
-        const Acc power = ExpOf<T>(values[j] - offset);
-        if (kMayRound && RoundsEach()) {
-          total.sum = Rounded(total.sum + static_cast<double>(power));
-        } else {
-          sums[j] += power;
-        }
-      }
+    if (kMayRound && RoundsEach()) {
+      ForEachElement(tile, [&](int /*place*/, Acc x) {
+        total.sum = Rounded(total.sum + static_cast<double>(ExpOf<T>(x - offset)));
+      });
+    } else {
+      total.sum = __dadd_rn(total.sum, static_cast<double>(PowersOf(tile, offset)));
     }
-    total.sum = __dadd_rn(total.sum, static_cast<double>(SumPairwise<kLength>(sums)));
   }
 
   __device__ __forceinline__ void Store(const ReduceArguments& arguments, const ResultPlace& place,
                                         const Total& total) const {
-    StoreResult(arguments, place, log(total.sum) + static_cast<double>(total.Offset()));
+    if constexpr (std::is_same_v<Acc, double>) {
+      StoreResult(arguments, place, log(total.sum) + total.Offset());
+    } else {
+      StoreResult(arguments, place, LogOfSum<kShortLog>(total.sum, total.Offset()));
+    }
+  }
+
+  template <int kCount, int kLength>
+  static __device__ __forceinline__ Total TotalOfTile(const Operand<T, kLength, 1> (&tile)[kCount]) {
+    const Acc maximum = fmax(-kInfinity<Acc>, LargestOf(tile));
+    return {static_cast<double>(PowersOf(tile, Total::OffsetOf(maximum))), maximum};
+  }
+
+  /// With nothing in f64 on its way.
+  template <int kCount, int kLength>
+  static __device__ __forceinline__ void StoreOfTile(const ReduceArguments& arguments, const ResultPlace& place,
+                                                     const Operand<T, kLength, 1> (&tile)[kCount]) {
+    const Acc offset = Total::OffsetOf(fmax(-kInfinity<Acc>, LargestOf(tile)));
+    StoreResult(arguments, place, LogOfSum<kShortLog>(PowersOf(tile, offset), offset));
   }
 
  private:
   static constexpr bool kHasInfinity = !std::is_integral_v<T> && !std::is_same_v<T, __nv_fp8_e4m3>;
   static constexpr bool kMayRound = std::is_same_v<Acc, double>;
+  static constexpr bool kShortLog = sizeof(T) <= 2;  // as ExpOf
 
   __device__ __forceinline__ bool RoundsEach() const {
     return accumulator == DataType::kFp16 || accumulator == DataType::kBf16;
@@ -118,6 +130,28 @@ struct LogSumExp {
   __device__ __forceinline__ double Rescaled(const Total& total, Acc offset) const {
     const Acc down = fmin(total.Offset() - offset, Acc{0});
     return Rounded(total.sum * static_cast<double>(ExpOf<T>(down)));
+  }
+
+  /// Calls f(place in its operand, x) for each x of a tile.
+  template <int kCount, int kLength, typename F>
+  static __device__ __forceinline__ void ForEachElement(const Operand<T, kLength, 1> (&tile)[kCount], const F& f) {
+#pragma unroll
+    for (int u = 0; u < kCount; ++u) {
+      Acc values[kLength];
+      WidenPresent(tile[u], values);
+#pragma unroll
+      for (int j = 0; j < kLength; ++j) {
+        f(j, values[j]);
+      }
+    }
+  }
+
+  /// The sum of exp(x - offset).
+  template <int kCount, int kLength>
+  static __device__ __forceinline__ Acc PowersOf(const Operand<T, kLength, 1> (&tile)[kCount], Acc offset) {
+    Acc sums[kLength] = {};
+    ForEachElement(tile, [&](int place, Acc x) { sums[place] += ExpOf<T>(x - offset); });
+    return SumPairwise<kLength>(sums);
   }
 
   /// Elements, widened; -infinity for those that are not there.
@@ -139,15 +173,7 @@ struct LogSumExp {
       return Widen<Acc>(Packed<T, 2>{{LargestHalf(tile, 0)}}.Get(0));
     } else {
       Acc largest = -kInfinity<Acc>;
-#pragma unroll
-      for (int u = 0; u < kCount; ++u) {
-        Acc values[kLength];
-        WidenPresent(tile[u], values);
-#pragma unroll
-        for (int j = 0; j < kLength; ++j) {
-          largest = fmax(largest, values[j]);
-        }
-      }
+      ForEachElement(tile, [&](int /*place*/, Acc x) { largest = fmax(largest, x); });
       return largest;
     }
   }
