@@ -45,13 +45,16 @@ struct ColumnItem {
   }
 };
 
-/// The finished result, or the total of a part of it, on its way out.
+/// The finished result of a column of a run, or the total of a part of it, on its way out. `place`: of the run's first
+/// result.
 template <typename R>
-__device__ __forceinline__ void EmitColumn(const R& reduction, const ReduceArguments& arguments,
-                                           const ResultPlace& place, std::int64_t part,
-                                           const typename R::Total& total) {
-  if (arguments.parts.count > 1) {
-    PartTotal<typename R::Total>(place, part) = total;
+__device__ __forceinline__ void EmitColumn(const R& reduction, const ReduceArguments& arguments, ResultPlace place,
+                                           std::int64_t column, std::int64_t part, const typename R::Total& total) {
+  const std::int64_t fold = arguments.layout.fold;
+  const std::int64_t result = fold == 1 ? column : column / fold;
+  place.index += result;
+  if (arguments.parts.count > 1 || fold > 1) {
+    PartTotal<typename R::Total>(place, part * fold + (column - result * fold)) = total;
   } else {
     reduction.Store(arguments, place, total);
   }
@@ -138,9 +141,7 @@ class LaneMerger {
             TotalOfLanes(reduction, grid.lanes, [&](int lane) -> const Sum& { return lanes[lane * step]; });
         so_far = first ? total : reduction.Combine(so_far, total);
         if (last) {
-          ResultPlace place = item.Place(arguments);
-          place.index += column;
-          EmitColumn(reduction, arguments, place, item.part, so_far);
+          EmitColumn(reduction, arguments, item.Place(arguments), column, item.part, so_far);
         }
       }
     }

@@ -39,7 +39,7 @@ inline ReduceArguments ArgumentsOf(const Launch& launch, int inputs, bool shares
   const auto params = launch.plan->Params<ReduceParams>();
   ReduceArguments arguments{};
   arguments.table = TableOf(launch);
-  arguments.layout = LayOutReduction(params);
+  arguments.layout = LayOutOnDevice(params);
   arguments.parts = PartsOf(arguments.layout, params.x_type);
   arguments.results = launch.total_rows * arguments.layout.results;
   const std::int64_t length = LengthOfVector(params.x_type);
@@ -203,6 +203,9 @@ cudaError_t LaunchRows(const Launch& launch, const ReduceArguments& arguments, c
   return LaunchRowsByTuning<R, RowReads::kAny>(stepped, reduction, tuning, stream);
 }
 
+/// Of the whole launch.
+inline std::int64_t ColumnsOf(const ReduceArguments& arguments) { return arguments.results * arguments.layout.fold; }
+
 /// Whether there are kernels for short columns that lie so: of vectors that begin anywhere only where their elements
 /// are no whole words.
 template <typename R, ColumnReads kReads>
@@ -211,7 +214,7 @@ inline constexpr bool kHasShortColumns = kReads == ColumnReads::kAligned ||
 
 template <typename R, int kLength, ColumnReads kReads>
 ReduceTuning TuneColumnsOf(const ReduceArguments& arguments) {
-  return TuneColumns(arguments.layout, arguments.parts, arguments.results, kLength, kHasShortColumns<R, kReads>);
+  return TuneColumns(arguments.layout, arguments.parts, ColumnsOf(arguments), kLength, kHasShortColumns<R, kReads>);
 }
 
 template <typename R, int kLength, ColumnReads kReads, int kLanes>
@@ -240,6 +243,7 @@ cudaError_t LaunchColumns(ReduceArguments arguments, const R& reduction, cudaStr
   const cudaError_t error = LaunchKernel(&ReduceColumnsKernel<R, kLength, kReads>,
                                          ShapeOfGrid(blocks, tuning.block_threads), stream, arguments, reduction, grid);
   arguments.early = {};  // what is merged is not there before
+  arguments.parts = TotalsOf(arguments.layout, arguments.parts);
   return error == cudaSuccess && arguments.parts.count > 1 ? MergeParts(arguments, reduction, stream) : error;
 }
 
@@ -254,7 +258,7 @@ bool AreFewColumns(const ReduceArguments& arguments) {
   constexpr std::int64_t kFewThreadsThatGoOn = kReads != ColumnReads::kAligned ? 16384 : kCostly ? 8192 : 0;
   const std::int64_t lanes = TuneColumnsOf<R, kLength, kReads>(arguments).columns.lanes;
   const bool goes_on = arguments.layout.width > lanes * kVectorsInFlight;
-  return arguments.results / kLength * arguments.parts.count * lanes < (goes_on ? kFewThreadsThatGoOn : kFewThreads);
+  return ColumnsOf(arguments) / kLength * arguments.parts.count * lanes < (goes_on ? kFewThreadsThatGoOn : kFewThreads);
 }
 
 /// Threads have vectors of columns, or single ones: where vectors would be too few, a run is shorter than one, or

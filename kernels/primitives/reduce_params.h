@@ -61,6 +61,8 @@ struct ReduceLayout {
   std::int64_t piece = 0;    // elements of a piece
   std::int64_t run = 0;      // neighbours in x: of one result (rows), or of as many results (columns)
   bool columns = false;
+  /// Columns: so many neighbours in x are of one result, each a column of its own until the end. Else 1.
+  std::int64_t fold = 1;
   IndexMap kept;  // rows: result -> its first element; columns: result / run -> the first element of the run
   // Rows: number of a run -> offset from the result's first element (MapOfVectors: of a vector); columns: element ->
   // offset
@@ -88,6 +90,30 @@ inline ReduceLayout LayOutReduction(const ReduceParams& params) {
     map.extents[map.axes] = params.extents[axis];
     map.strides[map.axes] = strides[axis];
     ++map.axes;
+  }
+  return layout;
+}
+
+/// How a device takes it. Many short runs a result, [R, K, S], are R rows of K * S columns there, of which S neighbours
+/// are of one result: threads read 16 bytes of neighbours, where each run would begin elsewhere and end early. `width`
+/// is that of a column then. Not so few elements that a second launch costs more than it saves (on an H100 FP32 breaks
+/// even at 3 to 6 million), nor so few rows that a column's total is much beside what it is of, nor results of so many
+/// elements that a few threads would merge thousands of totals. Requires: a reduction that has columns.
+inline ReduceLayout LayOutOnDevice(const ReduceParams& params) {
+  constexpr std::int64_t kLeastElements = std::int64_t{1} << 23;
+  constexpr std::int64_t kMostBytesOfRun = 1024;
+  constexpr std::int64_t kLeastBytesOfColumn = 256;
+  constexpr std::int64_t kMostElementsOfResult = std::int64_t{1} << 21;
+  ReduceLayout layout = LayOutReduction(params);
+  const auto bytes = static_cast<std::int64_t>(SizeOf(params.x_type));
+  const std::int64_t rows = params.extents[0];
+  if (params.rank == 3 && layout.piece >= kLeastElements && layout.run * bytes <= kMostBytesOfRun &&
+      rows * bytes >= kLeastBytesOfColumn && layout.width <= kMostElementsOfResult) {
+    layout.columns = true;
+    layout.fold = layout.run;
+    layout.width = rows;
+    layout.run *= layout.results;
+    layout.kept = {};
   }
   return layout;
 }
@@ -168,6 +194,11 @@ inline ReduceParts PartsOf(const ReduceLayout& layout, DataType x_type) {
     length *= 2;
   }
   return CutIntoParts(width, length);
+}
+
+/// What a result's totals merge from, if they are more than one: of each part, and of each column.
+inline ReduceParts TotalsOf(const ReduceLayout& layout, const ReduceParts& parts) {
+  return layout.fold == 1 ? parts : CutIntoParts(layout.fold * parts.count, 1);
 }
 
 /// Bytes that a part's outcome takes in the workspace, whatever the operator.

@@ -119,9 +119,10 @@ absl::StatusOr<Plan> PlanReductionOver(ReduceKind kind, const PlanRequest& reque
   const ReduceLayout layout = LayOutReduction(params);
   params.checked = MayNotFit(kind, x.dtype, types, layout.width, inputs);
   plan.work_bytes = inputs * static_cast<std::int64_t>(*x.ByteSize()) + static_cast<std::int64_t>(y.bytes);
-  const std::int64_t parts = PartsOf(layout, x.dtype).count;
-  if (parts > 1) {
-    plan.workspace_bytes = static_cast<std::size_t>((results * parts * kPartBytes + 255) / 256 * 256);
+  const ReduceLayout on_device = LayOutOnDevice(params);
+  const std::int64_t totals = TotalsOf(on_device, PartsOf(on_device, x.dtype)).count;
+  if (totals > 1) {
+    plan.workspace_bytes = static_cast<std::size_t>((results * totals * kPartBytes + 255) / 256 * 256);
   }
   if (params.checked) {
     y.bytes += static_cast<std::size_t>(results);

@@ -150,6 +150,14 @@ class Builder {
     Add("FP32_odd_axes_0_2_of_parts", DataType::kFp32, {70, 3, 499}, Axes("0,2"));
     Add("BF16_odd_axes_0_2_of_parts", DataType::kBf16, {70, 3, 1001}, Axes("0,2"));
     Add("INT8_odd_axes_0_2_4_6_of_7", DataType::kInt8, {7, 2, 9, 2, 3, 3, 33}, Axes("0,2,4,6"));
+    // Many short runs: of one part and of several, whole vectors and not, of several pieces.
+    Add("FP32_axes_0_2_of_short_runs", DataType::kFp32, {70, 5, 33}, Axes("0,2"));
+    Add("FP64_axes_0_2_of_short_runs", DataType::kFp64, {40, 3, 20}, Axes("0,2"));
+    Add("BF16_axes_0_2_of_short_runs", DataType::kBf16, {600, 8, 49}, Axes("0,2"));
+    Add("FP16_axes_1_3_of_short_runs", DataType::kFp16, {3, 130, 41, 10}, Axes("1,3"));
+    Add("FP8_E4M3_axes_0_2_of_short_runs", DataType::kFp8E4m3, {1100, 3, 16}, Axes("0,2"));
+    Add("INT8_axes_1_3_of_short_runs", DataType::kInt8, {2, 256, 3, 7}, Axes("1,3"));
+    Add("INT32_axes_0_2_of_short_runs", DataType::kInt32, {64, 3, 255}, Axes("0,2"));
     // Columns, so many that threads have vectors of them.
     Add("FP32_axes_0_2_of_many", DataType::kFp32, {3, 4, 50, 1040}, Axes("0,2"));
     Add("FP32_odd_axes_0_2_4_of_many", DataType::kFp32, {2, 2, 5, 2, 15, 1041}, Axes("0,2,4"));

@@ -39,6 +39,8 @@ void AddAccumulators(std::vector<OperatorCase>& cases) {
                                     {{"axes", std::string("1")}, {"accumulator", std::string(accumulator)}}));
       cases.push_back(ReductionCase(name + "_columns", FromDoubles(dtype, {100, 7}, small),
                                     {{"axes", std::string("0")}, {"accumulator", std::string(accumulator)}}));
+      cases.push_back(ReductionCase(name + "_short_runs", FromDoubles(dtype, {175, 2, 2}, small),
+                                    {{"axes", std::string("0,2")}, {"accumulator", std::string(accumulator)}}));
     }
   }
   cases.push_back(ReductionCase("accumulator_INT64_of_INT8", DrawNormal(DataType::kInt8, {3, 999}, 4),
