@@ -86,9 +86,9 @@ __device__ __forceinline__ void FetchEarlyReads(const Arguments& arguments) {
   }
 }
 
-/// The first statement of every kernel, with its first parameter. LaunchKernel lets a kernel begin while the one before
-/// it in the stream still runs, so that the way from launch to first instruction, to the arguments, and from memory to
-/// what it reads first, is gone when its turn has come; here it waits until all that came before is done and visible.
+/// What every kernel begins with, but for numbers made of its parameters; of the first of these. LaunchKernel lets it
+/// start while the one before still runs, so that the way from launch to first instruction, to the arguments, and from
+/// memory to what it reads first is gone when its turn has come; here it waits until all before is done and visible.
 /// From then on the next one may begin likewise, and not earlier: a third kernel that waits beside the second costs
 /// more than having none wait (a short kernel in a row of its like, H200: 1.7 us if the next may begin before this has
 /// waited, 1.1 after, 1.4 without any overlap).

@@ -14,7 +14,7 @@
 
 namespace kernelwire {
 
-/// Which part of which columns a thread works on, and which of its item's threads it is.
+/// Which part of which columns a thread works on, and which of its item's threads it is. Made without a look at memory.
 template <ColumnReads kReads>
 struct ColumnItem {
   bool live;         // there is such an item
@@ -202,11 +202,18 @@ constexpr int BlocksOfColumns() {
 template <typename R, int kLength, ColumnReads kReads>
 __global__ void __launch_bounds__(kColumnBlock, BlocksOfColumns<R, kLength, kReads>())
     ReduceColumnsKernel(const __grid_constant__ ReduceArguments arguments, const R reduction, const ColumnGrid grid) {
-  AwaitEarlierWork(arguments);
   const std::int64_t step = std::int64_t{gridDim.x} * grid.items_of_block;
-  for (std::int64_t first = std::int64_t{blockIdx.x} * grid.items_of_block; first < grid.items; first += step) {
-    const ColumnItem<kReads> item(arguments, grid, first, kLength);
+  std::int64_t first = std::int64_t{blockIdx.x} * grid.items_of_block;
+  // It is made of parameters, whose divisions need not wait.
+  ColumnItem<kReads> item(arguments, grid, first, kLength);
+  AwaitEarlierWork(arguments);
+  while (true) {
     ReduceColumnItem<R, kLength>(reduction, arguments, grid, item);
+    first += step;
+    if (first >= grid.items) {
+      break;
+    }
+    item = ColumnItem<kReads>(arguments, grid, first, kLength);
   }
 }
 
