@@ -261,12 +261,22 @@ bool AreFewColumns(const ReduceArguments& arguments) {
   return ColumnsOf(arguments) / kLength * arguments.parts.count * lanes < (goes_on ? kFewThreadsThatGoOn : kFewThreads);
 }
 
+/// Neighbouring columns of a thread that has vectors of them: those of 16 bytes; half as many where what is kept of so
+/// many would leave registers for two blocks of a multiprocessor only, unless a vector then takes as many reads for
+/// half as much.
+template <typename R, ColumnReads kReads>
+constexpr int ColumnsOfVector() {
+  constexpr int kWidest = kWidestVector<typename R::Element>;
+  constexpr bool kMuchKept = kWidest * sizeof(typename ColumnSumOf<R>::Type) > 64;
+  return kMuchKept && sizeof(typename R::Element) <= 2 && kReads == ColumnReads::kAligned ? kWidest / 2 : kWidest;
+}
+
 /// Threads have vectors of columns, or single ones: where vectors would be too few, a run is shorter than one, or
 /// they are two elements that one instruction does not read. Short columns that begin anywhere are read as fast one by
 /// one, if elements are whole words: side by side, and results need no way through shared memory.
 template <typename R, ColumnReads kReads>
 cudaError_t LaunchManyColumns(const ReduceArguments& arguments, const R& reduction, cudaStream_t stream) {
-  constexpr int kLength = kWidestVector<typename R::Element>;
+  constexpr int kLength = ColumnsOfVector<R, kReads>();
   constexpr ColumnReads kSingle = kReads == ColumnReads::kAny ? ColumnReads::kAny : ColumnReads::kAligned;
   if constexpr (kLength > 2 || kReads != ColumnReads::kUnaligned) {
     const bool single_are_short = !kHasShortColumns<R, kReads> && kSingle == ColumnReads::kAligned &&
