@@ -96,9 +96,9 @@ inline ReduceLayout LayOutReduction(const ReduceParams& params) {
 
 /// How a device takes it. Many short runs a result, [R, K, S], are R rows of K * S columns there, of which S neighbours
 /// are of one result: threads read 16 bytes of neighbours, where each run would begin elsewhere and end early. `width`
-/// is that of a column then. Not so few elements that a second launch costs more than it saves (on an H100 FP32 breaks
-/// even at 3 to 6 million), nor so few rows that a column's total is much beside what it is of, nor results of so many
-/// elements that a few threads would merge thousands of totals. Requires: a reduction that has columns.
+/// is that of a column then. Not so few elements that a second launch costs more than it saves (on an H100 it does
+/// at 2 million, and seldom at 10), nor so few rows that a column's total is much beside what it is of, nor results of
+/// so many elements that a few threads would merge thousands of totals. Requires: a reduction that has columns.
 inline ReduceLayout LayOutOnDevice(const ReduceParams& params) {
   constexpr std::int64_t kLeastElements = std::int64_t{1} << 23;
   constexpr std::int64_t kMostBytesOfRun = 1024;

@@ -150,7 +150,7 @@ class Builder {
     Add("FP32_odd_axes_0_2_of_parts", DataType::kFp32, {70, 3, 499}, Axes("0,2"));
     Add("BF16_odd_axes_0_2_of_parts", DataType::kBf16, {70, 3, 1001}, Axes("0,2"));
     Add("INT8_odd_axes_0_2_4_6_of_7", DataType::kInt8, {7, 2, 9, 2, 3, 3, 33}, Axes("0,2,4,6"));
-    // Many short runs: of one part and of several, whole vectors and not, of several pieces.
+    // Short runs, whole vectors and not, of several pieces; so many that a GPU takes them for columns: ShortRunsTest.
     Add("FP32_axes_0_2_of_short_runs", DataType::kFp32, {70, 5, 33}, Axes("0,2"));
     Add("FP64_axes_0_2_of_short_runs", DataType::kFp64, {40, 3, 20}, Axes("0,2"));
     Add("BF16_axes_0_2_of_short_runs", DataType::kBf16, {600, 8, 49}, Axes("0,2"));
