@@ -52,6 +52,43 @@ __device__ __forceinline__ void StoreGranule(void* to, const Granule& granule, C
 #endif
 }
 
+/// LoadWordIf with a priority.
+__device__ __forceinline__ void LoadWordIf(bool condition, const void* from, Word& word, CachePriority priority) {
+#if __CUDA_ARCH__ >= 900 && __CUDA_ARCH__ < 1100
+  asm volatile(
+      "{\n"
+      "  .reg .pred wanted;\n"
+      "  setp.ne.u32 wanted, %2, 0;\n"
+      "  @wanted ld.global.L2::cache_hint.u32 %0, [%1], %3;\n"
+      "}\n"
+      : "+r"(word.words[0])
+      : "l"(from), "r"(static_cast<unsigned>(condition)), "l"(static_cast<std::uint64_t>(priority)));
+#else
+  LoadWordIf(condition, from, word);
+#endif
+}
+
+/// StoreWordIf with a priority.
+__device__ __forceinline__ void StoreWordIf(bool condition, void* to, unsigned word, CachePriority priority) {
+#if __CUDA_ARCH__ >= 900 && __CUDA_ARCH__ < 1100
+  asm volatile(
+      "{\n"
+      "  .reg .pred wanted;\n"
+      "  setp.ne.u32 wanted, %2, 0;\n"
+      "  @wanted st.global.L2::cache_hint.u32 [%0], %1, %3;\n"
+      "}\n" ::"l"(to),
+      "r"(word), "r"(static_cast<unsigned>(condition)), "l"(static_cast<std::uint64_t>(priority))
+      : "memory");
+#else
+  StoreWordIf(condition, to, word);
+#endif
+}
+
+/// StoreWord with a priority.
+__device__ __forceinline__ void StoreWord(void* to, unsigned word, CachePriority priority) {
+  StoreWordIf(true, to, word, priority);
+}
+
 }  // namespace kernelwire
 
 #endif  // KERNELWIRE_KERNELS_PRIMITIVES_CACHE_PRIORITY_CUH_

@@ -198,8 +198,8 @@ cudaError_t LaunchHeld(RowAccess access, const Arguments& arguments, std::int64_
 }
 
 /// Launches rows of type T, with results of type `y_type`, by the tuning that fits them. `Kernels` names an operator's
-/// two, kHeld<Shape, access> for rows that registers hold, with results of type T, and kStreamed<Out, plain> for all
-/// others (`plain`: of type T, and in parts), and says what work they do (kWork), how many rows they read for each
+/// two, kHeld<Shape, access> for rows that registers hold, with results of type T, and kStreamed<Out, access> for all
+/// others, and says what work they do (kWork), how many rows they read for each
 /// result, and whether there are some for rows in vectors in the usual launch (kUsual). `reached`: see AccessOf. Sets
 /// arguments.tuning.
 template <typename T, typename Kernels, typename Arguments>
@@ -216,15 +216,23 @@ cudaError_t LaunchRowsOf(DataType y_type, RowAccess reached, std::int64_t rows, 
     });
   }
   arguments.tuning = StreamRows(row_bytes, rows);
-  if (plain && y_type == kDataTypeOf<T> && arguments.tuning.parts.count > 1) {
-    return LaunchStream<StreamSpace<T, true, Kernels::kInputs>, Kernels::template kStreamed<T, true>>(arguments, rows,
-                                                                                                      stream);
+  const auto stream_rows = [&](auto out, auto how) {
+    using Out = typename decltype(out)::Type;
+    constexpr StreamAccess kHow = decltype(how)::value;
+    return LaunchStream<StreamSpace<T, kHow, Kernels::kInputs>, Kernels::template kStreamed<Out, kHow>>(arguments, rows,
+                                                                                                        stream);
+  };
+  if (y_type == kDataTypeOf<T> && arguments.tuning.parts.count > 1) {
+    if constexpr (sizeof(T) <= 4) {
+      if (AreHeldInWords(row_bytes, static_cast<int>(sizeof(T)))) {
+        return stream_rows(TypeTag<T>{}, StreamTag<StreamAccess::kWords>{});
+      }
+    }
+    if (plain) {
+      return stream_rows(TypeTag<T>{}, StreamTag<StreamAccess::kVectors>{});
+    }
   }
-  return WithFloatType(y_type, [&](auto tag) {
-    using Out = typename decltype(tag)::Type;
-    return LaunchStream<StreamSpace<T, false, Kernels::kInputs>, Kernels::template kStreamed<Out, false>>(arguments,
-                                                                                                          rows, stream);
-  });
+  return WithFloatType(y_type, [&](auto out) { return stream_rows(out, StreamTag<StreamAccess::kShifted>{}); });
 }
 
 }  // namespace kernelwire

@@ -12,34 +12,55 @@
 #include <cuda_runtime.h>
 
 #include <cstdint>
+#include <type_traits>
 
 #include "kernels/primitives/cache_priority.cuh"
+#include "kernels/primitives/granule.cuh"
 #include "kernels/primitives/row_group.cuh"
 #include "kernels/primitives/row_parameter.cuh"
 #include "kernels/primitives/row_space.cuh"
 #include "kernels/primitives/row_tuning.h"
 #include "kernels/primitives/row_vectors.cuh"
-#include "kernels/primitives/vector_io.cuh"
+#include "kernels/primitives/row_words.cuh"
 
 namespace kernelwire {
 
+/// How a kernel reaches rows that are walked over.
+enum class StreamAccess : std::uint8_t {
+  kVectors,  // in whole vectors: plain rows
+  kWords,    // in words: rows that are no whole number of vectors (row_words.cuh)
+  kShifted,  // by way of shared memory: others, and those with results of another type than theirs
+};
+
+template <StreamAccess kAccess>
+using StreamTag = std::integral_constant<StreamAccess, kAccess>;
+
+/// Whether a stretch is asked for in registers, so that other work may lie between that and its use. Such rows are in
+/// parts.
+template <StreamAccess kAccess>
+inline constexpr bool kAsksAhead = kAccess != StreamAccess::kShifted;
+
 /// For __launch_bounds__.
-template <bool kPlain>
-inline constexpr int kMostThreadsOfStream = kPlain ? kThreadsOfPart : kMostThreadsOfRowBlock;
-template <bool kPlain>
-inline constexpr int kStreamsAtATime = kPlain ? 3 : 1;
+template <StreamAccess kAccess>
+inline constexpr int kMostThreadsOfStream = kAsksAhead<kAccess> ? kThreadsOfPart : kMostThreadsOfRowBlock;
+/// The same: blocks that a multiprocessor has at a time, by what their registers must hold.
+template <StreamAccess kAccess>
+constexpr int StreamsAtATime(int in_vectors, int in_words) {
+  return kAccess == StreamAccess::kVectors ? in_vectors : kAccess == StreamAccess::kWords ? in_words : 1;
+}
 
-/// A parameter of plain rows, of which a thread asks for what a stretch of them needs at once.
-template <typename T, typename Acc>
-using StretchParameter = DeviceParameter<RowVectors<T, 4, true>, Acc, RowAccess::kPlain>;
+/// What a thread has of a stretch: 64 bytes.
+template <typename T, StreamAccess kAccess>
+using StreamHeld = std::conditional_t<kAccess == StreamAccess::kWords, RowWords<T, 16, 0>,
+                                      RowVectors<T, 4, kAccess == StreamAccess::kVectors>>;
 
-/// What a thread has of a stretch. `kPlain`: see RowVectors.
-template <typename T, bool kPlain>
-using StreamVectors = RowVectors<T, 4, kPlain>;
+/// A parameter of such rows, of which a thread asks for what a stretch of them needs at once.
+template <typename Held, typename Acc>
+using StretchParameter = DeviceParameter<Held, Acc, Held::kPlain ? RowAccess::kPlain : RowAccess::kShifted>;
 
 /// Where stretches of kInputs rows lie on their way.
-template <typename T, bool kPlain, int kInputs>
-using StreamSpace = RowSpace<StreamVectors<T, kPlain>, BlockGroup, kInputs>;
+template <typename T, StreamAccess kAccess, int kInputs>
+using StreamSpace = RowSpace<StreamHeld<T, kAccess>, BlockGroup, kInputs>;
 
 /// Elements [first, end) of a row of `width`: from the row's part `index` on.
 struct RowPart {
@@ -69,7 +90,7 @@ __device__ __forceinline__ void ForEachPart(const StreamedParts& parts, const Ro
 /// The elements of a stretch.
 template <typename T>
 __device__ __forceinline__ std::int64_t LengthOfStretch(const BlockGroup& group) {
-  return std::int64_t{group.size()} * StreamVectors<T, true>::kHeld;
+  return std::int64_t{group.size()} * StreamHeld<T, StreamAccess::kVectors>::kHeld;
 }
 
 /// Calls body(first, count) for the stretches of a part in order: `count` elements from element `first` of the row on.
@@ -92,30 +113,24 @@ __device__ __forceinline__ void ForEachStretchBackwards(const BlockGroup& group,
   }
 }
 
-/// Elements [first, first + count) of the row of `width` elements at `row`; beyond them, the fill.
-template <typename Fill, bool kPlain, typename T>
-__device__ __forceinline__ StreamVectors<T, kPlain> LoadStretch(const BlockGroup& group, const RowSource<T>& row,
-                                                                std::int64_t width, std::int64_t first, int count,
-                                                                Granule* place) {
+/// Elements [first, first + count) of the row of `width` elements at `row`.
+template <typename T>
+__device__ __forceinline__ RowSource<T> StretchOf(const RowSource<T>& row, std::int64_t width, std::int64_t first,
+                                                  int count) {
   constexpr int kReach = kElementsOfGranule<T> - 1;
-  const RowSource<T> source{row.data + first, count, row.has_before || first > 0,
-                            row.has_after || width - first - count >= kReach};
-  StreamVectors<T, kPlain> held;
-  held.template Begin<Fill>(group, source, place);
-  held.template Finish<Fill>(group, source, place);
-  return held;
+  return {row.data + first, count, row.has_before || first > 0, row.has_after || width - first - count >= kReach};
 }
 
 /// A row that is walked over, a source of stretches. A source's Ask(group, part, first, count) reads a stretch, and Get
-/// gives what has been read; of plain rows other work may lie between.
+/// gives what has been read; beyond its end, the fill. Where kAhead, other work may lie between. ElementAt(at) is one.
 ///
-/// `priority`: of the reads of a plain row.
-template <typename T, typename Fill, bool kPlainRows>
+/// `priority`: of the reads, where kAhead.
+template <typename T, typename Fill, StreamAccess kRowAccess>
 struct StreamedRow {
   using Element = T;
-  using Held = StreamVectors<T, kPlainRows>;
+  using Held = StreamHeld<T, kRowAccess>;
   using Asked = Held;
-  static constexpr bool kPlain = kPlainRows;
+  static constexpr bool kAhead = kAsksAhead<kRowAccess>;
 
   RowSource<T> x;
   Granule* place;
@@ -123,18 +138,27 @@ struct StreamedRow {
 
   __device__ __forceinline__ Asked Ask(const BlockGroup& group, const RowPart& part, std::int64_t first,
                                        int count) const {
-    if constexpr (kPlain) {
-      Held held;
-      held.template BeginPlain<Fill>(group, RowSource<T>{x.data + first, count, true, true}, priority);
-      return held;
+    const RowSource<T> stretch = StretchOf(x, part.width, first, count);
+    Held held;
+    if constexpr (Held::kPlain) {
+      held.template BeginPlain<Fill>(group, stretch, priority);
+    } else if constexpr (kAhead) {
+      held.template Begin<Fill>(group, stretch, place, priority);
     } else {
-      return LoadStretch<Fill, kPlain>(group, x, part.width, first, count, place);
+      held.template Begin<Fill>(group, stretch, place);
+      held.template Finish<Fill>(group, stretch, place);
     }
+    return held;
   }
-  __device__ __forceinline__ Held Get(const BlockGroup& /*group*/, const Asked& asked, std::int64_t /*first*/,
-                                      int /*count*/) const {
-    return asked;
+  __device__ __forceinline__ Held Get(const BlockGroup& group, const Asked& asked, std::int64_t first,
+                                      int count) const {
+    Held held = asked;
+    if constexpr (kAhead) {
+      held.template Finish<Fill>(group, RowSource<T>{x.data + first, count, true, true}, place);
+    }
+    return held;
   }
+  __device__ __forceinline__ T ElementAt(std::int64_t at) const { return x.data[at]; }
 };
 
 /// A stretch of `source` that is not asked for ahead.
@@ -144,8 +168,8 @@ __device__ __forceinline__ typename Source::Held ReadStretch(const BlockGroup& g
   return source.Get(group, source.Ask(group, part, first, count), first, count);
 }
 
-/// The stretches of a range of a source, in order. The first of a plain row's is asked for in Begin; where a thread has
-/// the registers (`kDeep`), each other before the one before it is worked on.
+/// The stretches of a range of a source, in order. Where it asks ahead, the first is asked for in Begin; where a thread
+/// has the registers (`kDeep`), each other before the one before it is worked on.
 template <typename Source>
 class StretchesAhead {
  public:
@@ -153,7 +177,7 @@ class StretchesAhead {
 
   /// Asks for the first stretch of `range`.
   __device__ __forceinline__ void Begin(const BlockGroup& group, const Source& source, const RowPart& range) {
-    if constexpr (Source::kPlain) {
+    if constexpr (Source::kAhead) {
       Ask(group, source, range, range.first);
     }
   }
@@ -161,7 +185,7 @@ class StretchesAhead {
   template <bool kDeep>
   __device__ __forceinline__ Held Next(const BlockGroup& group, const Source& source, const RowPart& range,
                                        std::int64_t first, int count) {
-    if constexpr (!Source::kPlain) {
+    if constexpr (!Source::kAhead) {
       return ReadStretch(group, source, range, first, count);
     } else if constexpr (kDeep) {
       const typename Source::Asked asked = asked_;
@@ -184,68 +208,6 @@ class StretchesAhead {
 
   typename Source::Asked asked_;
 };
-
-/// Writes result(v) as this thread's vector `v` of the `count` elements of a plain row from `to` on.
-template <typename T, typename Result>
-__device__ __forceinline__ void StorePlainStretch(const BlockGroup& group, T* to, int count, CachePriority priority,
-                                                  const Result& result) {
-  using Held = StreamVectors<T, true>;
-  T* const base = Held::Pinned(to + Held::IndexOf(group, 0));
-#pragma unroll
-  for (int v = 0; v < Held::kVectors; ++v) {
-    const Granule results = result(v);
-    if (Held::IndexOf(group, v) < count) {
-      StoreGranule(base + v * Held::template kStep<BlockGroup>, results, priority);
-    }
-  }
-}
-
-/// Writes the elements of a stretch to a row of another type than theirs, rounded once, after compute(at, y) has turned
-/// the vector y, which begins at element `at` of the row, into its results.
-template <typename Acc, typename Held, typename Out, typename Compute>
-__device__ __forceinline__ void StoreConverted(const BlockGroup& group, const Held& held, std::int64_t first, int count,
-                                               Out* row, const Compute& compute) {
-  constexpr int kLength = Held::kLength;
-  const bool whole = reinterpret_cast<std::uintptr_t>(row + first) % (kLength * sizeof(Out)) == 0;
-#pragma unroll
-  for (int v = 0; v < Held::kVectors; ++v) {
-    const int index = Held::IndexOf(group, v);
-    if (index < count) {
-      Acc results[kLength];
-      Unpack<typename Held::Element>(held.vectors[v], results);
-      compute(first + index, results);
-      if (whole && index + kLength <= count) {
-        StoreNarrowed(results, row + first + index);
-      } else {
-#pragma unroll
-        for (int j = 0; j < kLength; ++j) {
-          if (index + j < count) {
-            row[first + index + j] = Narrow<Out>(results[j]);
-          }
-        }
-      }
-    }
-  }
-}
-
-/// The same to a row of any type; `place`: of a stretch on its way out.
-template <typename Acc, typename Held, typename Out, typename Compute>
-__device__ __forceinline__ void StoreStretch(const BlockGroup& group, const Held& held, std::int64_t first, int count,
-                                             Out* row, Granule* place, const Compute& compute) {
-  using T = typename Held::Element;
-  if constexpr (std::is_same_v<T, Out>) {
-    Held::Store(group, row + first, count, place, [&](int v, int index) {
-      Acc results[Held::kLength];
-      Unpack<T>(held.vectors[v], results);
-      if (index < count) {
-        compute(first + index, results);
-      }
-      return Pack<T>(results);
-    });
-  } else {
-    StoreConverted<Acc>(group, held, first, count, row, compute);
-  }
-}
 
 }  // namespace kernelwire
 

@@ -196,25 +196,23 @@ bool AreBalanced(RowWork work, std::int64_t row_bytes, std::int64_t rows, bool i
   return !is_long && (work == RowWork::kTwoInputs ? !AreSomeRows(row_bytes, rows) : ReadMuch(row_bytes, rows));
 }
 
-/// How blocks share `rows` rows that are in parts. The shortest parts are two or four to a block, as soon as there are
-/// enough of them for all multiprocessors. Results lag by what keeps blocks from waiting for totals that are being
-/// made, but no more than what the second-level cache keeps: of its 60 MiB, with all that passes through it, 16.
-StreamedParts ShareParts(StreamedParts parts, std::int64_t rows) {
-  constexpr std::int64_t kManyParts = 1024;
-  constexpr std::int64_t kShortPart = 16 * kKiB;
-  constexpr std::int64_t kKeptBytes = 16 * kKiB * kKiB;
+/// How blocks share `rows` rows that are in parts. Short parts are several to a block, as soon as there are enough of
+/// them for all multiprocessors; of rows in words, whose blocks take longer to begin, more. Results lag by what keeps
+/// blocks from waiting for totals that are being made, but no more than what the second-level cache keeps of all that
+/// passes through it.
+StreamedParts ShareParts(StreamedParts parts, std::int64_t rows, bool in_words) {
+  constexpr std::int64_t kSomeBytes = 16 * kKiB * kKiB;
+  constexpr std::int64_t kManyBytes = 128 * kKiB * kKiB;
+  constexpr std::int64_t kKeptBytes = 8 * kKiB * kKiB;
   constexpr std::int64_t kLeastAhead = 128;
   constexpr std::int64_t kMostAhead = 256;
   if (parts.count == 1) {
     return parts;
   }
-  const std::int64_t count = std::min(rows, 8 * kManyParts) * parts.count;
-  if (parts.bytes <= kShortPart) {
-    parts.together = count >= 8 * kManyParts ? 4 : count >= kManyParts ? 2 : 1;
-  }
-  const std::int64_t of_row = (parts.count + parts.together - 1) / parts.together;
-  parts.ahead =
-      static_cast<int>(std::clamp(kKeptBytes / (parts.bytes * parts.together) - of_row, kLeastAhead, kMostAhead));
+  const std::int64_t bytes = std::min(rows, kManyBytes / parts.bytes) * parts.count * parts.bytes;
+  const std::int64_t of_block = kKiB * (in_words && bytes >= kManyBytes ? 64 : bytes >= kSomeBytes ? 32 : 16);
+  parts.together = static_cast<int>(std::max<std::int64_t>(1, of_block / parts.bytes));
+  parts.ahead = static_cast<int>(std::clamp(kKeptBytes / (parts.bytes * parts.together), kLeastAhead, kMostAhead));
   return parts;
 }
 

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "kernels/primitives/cache_priority.cuh"
 #include "kernels/primitives/granule.cuh"
 #include "kernels/primitives/row_vectors.cuh"
 
@@ -57,17 +58,19 @@ struct RowWords : RowLayout<T, Word, kWordsOfThread, kWordsOfThread> {
     return std::is_same_v<Group, BlockGroup> && HasWhole(group, 0, count);
   }
 
-  /// Asks for a row. Finish must follow before any is used; in between, memory is on its way.
-  template <typename Fill, typename Group>
-  __device__ __forceinline__ void Begin(const Group& group, const RowSource<T>& row, Granule* /*place*/) {
+  /// Asks for a row. Finish must follow before any is used; in between, memory is on its way. `priority`: none, or a
+  /// CachePriority, where lanes come along.
+  template <typename Fill, typename Group, typename... Priority>
+  __device__ __forceinline__ void Begin(const Group& group, const RowSource<T>& row, Granule* /*place*/,
+                                        Priority... priority) {
     if (kHalves && !group.IsTogether()) {
       BeginAlone(group, row);
       return;
     }
     if (IsFull(group, row.count) && (row.has_before || FirstOf(group, 0) > 0)) {
-      BeginTogether<Fill, kVectors>(group, row);
+      BeginTogether<Fill, kVectors>(group, row, priority...);
     } else {
-      BeginTogether<Fill, kFirst>(group, row);
+      BeginTogether<Fill, kFirst>(group, row, priority...);
     }
   }
 
@@ -83,16 +86,16 @@ struct RowWords : RowLayout<T, Word, kWordsOfThread, kWordsOfThread> {
   }
 
   /// Writes result(v, index) as this thread's word `v`, which begins at element `index`, of the row of `count` elements
-  /// at `to`. Where index >= count it may be asked for, too, but is not written.
-  template <typename Group, typename Result>
+  /// at `to`. Where index >= count it may be asked for, too, but is not written. `priority`: as for Begin.
+  template <typename Group, typename Result, typename... Priority>
   static __device__ __forceinline__ void Store(const Group& group, T* to, int count, Granule* /*place*/,
-                                               const Result& result) {
+                                               const Result& result, Priority... priority) {
     if (kHalves && !group.IsTogether()) {
       StoreAlone(group, to, count, result);
     } else if (IsFull(group, count)) {
-      StoreTogether<kVectors>(group, to, count, result);
+      StoreTogether<kVectors>(group, to, count, result, priority...);
     } else {
-      StoreTogether<kFirst>(group, to, count, result);
+      StoreTogether<kFirst>(group, to, count, result, priority...);
     }
   }
 
@@ -107,8 +110,8 @@ struct RowWords : RowLayout<T, Word, kWordsOfThread, kWordsOfThread> {
   }
 
   /// Of a row whose lanes surely have the first kSure words.
-  template <typename Fill, int kSure, typename Group>
-  __device__ __forceinline__ void BeginTogether(const Group& group, const RowSource<T>& row) {
+  template <typename Fill, int kSure, typename Group, typename... Priority>
+  __device__ __forceinline__ void BeginTogether(const Group& group, const RowSource<T>& row, Priority... priority) {
     const int odd = OddElementsOf(row.data);
     const T* const base = Pinned(row.data + IndexOf(group, 0) - odd);
     // A word is read where both of its elements may be, and its first one alone where that is the last of a tensor.
@@ -118,8 +121,8 @@ struct RowWords : RowLayout<T, Word, kWordsOfThread, kWordsOfThread> {
 #pragma unroll
     for (int v = 0; v < kVectors; ++v) {
       vectors[v] = Filled<Word>(Fill::template Value<T>());
-      LoadWordIf((v < kSure || readable >= v * kStep<Group>)&&(v > 0 || has_first), base + v * kStep<Group>,
-                 vectors[v]);
+      LoadWordIf((v < kSure || readable >= v * kStep<Group>)&&(v > 0 || has_first), base + v * kStep<Group>, vectors[v],
+                 priority...);
       if (kHalves && v >= kSure) {
         LoadHalfWordIf(!row.has_after && left + 1 == v * kStep<Group>, base + v * kStep<Group>, vectors[v]);
       }
@@ -185,17 +188,19 @@ struct RowWords : RowLayout<T, Word, kWordsOfThread, kWordsOfThread> {
     }
   }
 
-  template <int kSure, typename Group, typename Result>
-  static __device__ __forceinline__ void StoreTogether(const Group& group, T* to, int count, const Result& result) {
+  template <int kSure, typename Group, typename Result, typename... Priority>
+  static __device__ __forceinline__ void StoreTogether(const Group& group, T* to, int count, const Result& result,
+                                                       Priority... priority) {
     if (!kHalves || (Group::kLanes == 32 && OddElementsOf(to) == 0)) {
-      StoreInPlace<kSure>(group, to, count, result);
+      StoreInPlace<kSure>(group, to, count, result, priority...);
     } else {
-      StoreMoved<kSure>(group, to, count, result);
+      StoreMoved<kSure>(group, to, count, result, priority...);
     }
   }
 
-  template <int kSure, typename Group, typename Result>
-  static __device__ __forceinline__ void StoreInPlace(const Group& group, T* to, int count, const Result& result) {
+  template <int kSure, typename Group, typename Result, typename... Priority>
+  static __device__ __forceinline__ void StoreInPlace(const Group& group, T* to, int count, const Result& result,
+                                                      Priority... priority) {
     T* const base = Pinned(to + IndexOf(group, 0));
     const int left = count - IndexOf(group, 0);
 #pragma unroll
@@ -203,10 +208,10 @@ struct RowWords : RowLayout<T, Word, kWordsOfThread, kWordsOfThread> {
       const Word word = result(v, IndexOf(group, v));
       T* const at = base + v * kStep<Group>;
       if (v < kSure) {
-        StoreWord(at, word.words[0]);
+        StoreWord(at, word.words[0], priority...);
         continue;
       }
-      StoreWordIf(left >= v * kStep<Group> + kLength, at, word.words[0]);
+      StoreWordIf(left >= v * kStep<Group> + kLength, at, word.words[0], priority...);
       if (kHalves) {
         StoreHalfWordIf(left == v * kStep<Group> + 1, at, word.words[0]);
       }
@@ -214,8 +219,9 @@ struct RowWords : RowLayout<T, Word, kWordsOfThread, kWordsOfThread> {
   }
 
   /// A word that memory has is this lane's and the one before's; where lanes of a group meet others, each has a half.
-  template <int kSure, typename Group, typename Result>
-  static __device__ __forceinline__ void StoreMoved(const Group& group, T* to, int count, const Result& result) {
+  template <int kSure, typename Group, typename Result, typename... Priority>
+  static __device__ __forceinline__ void StoreMoved(const Group& group, T* to, int count, const Result& result,
+                                                    Priority... priority) {
     constexpr int kLanes = Group::kLanes;
     const int odd = OddElementsOf(to);
     T* const base = Pinned(to + IndexOf(group, 0) - odd);
@@ -233,9 +239,9 @@ struct RowWords : RowLayout<T, Word, kWordsOfThread, kWordsOfThread> {
       const int here = left - v * kStep<Group>;  // elements of the row from this word's first on
       const bool is_first = v == 0 && begins;
       if (v > 0 && v < kSure) {
-        StoreWord(at, moved);
+        StoreWord(at, moved, priority...);
       } else {
-        StoreWordIf(!is_first && (v < kSure || here + odd >= 2), at, moved);
+        StoreWordIf(!is_first && (v < kSure || here + odd >= 2), at, moved, priority...);
         StoreHalfWordIf(is_first && here > 0, at + 1, word);
       }
       if (v >= kSure) {

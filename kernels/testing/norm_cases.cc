@@ -118,16 +118,24 @@ void AddLongRows(CaseList& list) {
   with_weight("long_FP32", DataType::kFp32, {2, 524288}, {});
   with_weight("long_BF16", DataType::kBf16, {2, 532488}, {});
   with_weight("long_FP16_odd", DataType::kFp16, {3, 532481}, {});
+  with_weight("long_FP32_odd", DataType::kFp32, {2, 266241}, {});
+  with_weight("long_BF16_odd", DataType::kBf16, {3, 540679}, {});
+  list.Add("long_BF16_odd_weight_FP32", NormalTensor(DataType::kBf16, {2, 532487}),
+           MakeTensor(DataType::kFp32, {532487}, Values::kUniform, kSeed + 4));
+  list.Add("long_FP32_odd_weight_one", NormalTensor(DataType::kFp32, {2, 266243}),
+           FilledTensor(DataType::kBf16, {}, 0.75));
   with_weight("long_FP64", DataType::kFp64, {1, 139264}, {});
   with_weight("long_FP32_to_BF16", DataType::kFp32, {2, 270336}, {{"output_type", std::string("BF16")}});
   list.Add("long_large_mean", MakeTensor(DataType::kFp32, {1, 300000}, Values::kLargeMean, kSeed + 5));
   // What one part has of the row leaves f32, or is far from what the others have.
   const std::pair<const char*, double> kUnlike[] = {{"most", 3e38}, {"huge", 3e20}, {"large", 1e4}, {"tiny", 1e-30}};
   for (const auto& [name, value] : kUnlike) {
-    std::vector<double> values = ToDoubles(NormalTensor(DataType::kFp32, {1, 300000}));
-    std::fill(values.begin() + 8192, values.begin() + 12288, value);
-    list.Add(std::string("long_with_a_part_that_is_") + name, FromDoubles(DataType::kFp32, {1, 300000}, values), {},
-             {{"epsilon", 0.0}});
+    for (const std::int64_t width : {300000, 300001}) {
+      std::vector<double> values = ToDoubles(NormalTensor(DataType::kFp32, {1, width}));
+      std::fill(values.begin() + 8192, values.begin() + 12288, value);
+      list.Add((width % 2 == 0 ? "long_with_a_part_that_is_" : "long_odd_with_a_part_that_is_") + std::string(name),
+               FromDoubles(DataType::kFp32, {1, width}, values), {}, {{"epsilon", 0.0}});
+    }
   }
 }
 

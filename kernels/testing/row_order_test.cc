@@ -156,9 +156,9 @@ TEST_P(RowOrderTest, TheUsualLaunchChangesNoBit) {
     }
   };
   for (const std::int64_t width :
-       {7,    64,   100,   101,   141,   173,   254,   256,   257,   320,   333,    508,    513,
-        661,  764,  768,   1000,  1001,  1024,  1025,  1301,  1537,  1999,  2048,   3000,   4097,
-        5000, 8192, 12289, 16384, 18432, 24580, 33001, 40000, 65536, 65540, 131073, 150000, 210001}) {
+       {7,     64,    100,   101,   141,   173,   254,   256,   257,    320,    333,    508,    513,  661,
+        764,   768,   1000,  1001,  1024,  1025,  1301,  1537,  1999,   2048,   3000,   4097,   5000, 8192,
+        12289, 16384, 18432, 24580, 33001, 40000, 65536, 65540, 131073, 150000, 210001, 600'001}) {
     for (DeviceRunner* const device : AllDeviceRunners()) {
       compare(*device, std::max<std::int64_t>(3, 30000 / width), width);
     }
@@ -214,7 +214,7 @@ TEST_P(RowOrderTest, RowsThatLeaveF32DoNotTroubleTheNext) {
   const auto& [name, row_inputs, parameters, dtype] = GetParam();
   // So many that blocks, and clusters, have several rows each; of the shortest a warp has some of either kind, and the
   // longest are walked over.
-  for (const std::int64_t width : {20, 64, 100, 200, 101, 10001, 20480, 30001, 600'000}) {
+  for (const std::int64_t width : {20, 64, 100, 200, 101, 10001, 20480, 30001, 600'000, 600'001}) {
     for (DeviceRunner* const device : AllDeviceRunners()) {
       const std::int64_t rows = device->name() == "host" ? 9 : width > 100'000 ? 60 : 999;
       const auto row_bytes = static_cast<std::size_t>(width) * SizeOf(dtype);

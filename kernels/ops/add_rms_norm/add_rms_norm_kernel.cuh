@@ -221,12 +221,11 @@ __global__ void __launch_bounds__(kInSmallBlocks<Shape, kAccess> ? kMostThreadsO
 
 /// The sums as StreamRmsNorm reads them. Where residual is asked for, they are written there when they are first made
 /// and read there afterwards (`written`), since a caller may have placed residual where b lies.
-template <typename T, bool kPlainRows>
+template <typename T, StreamAccess kAccess>
 struct StreamedSums {
   using Element = T;
-  using Held = StreamVectors<T, kPlainRows>;
-  static constexpr bool kPlain = kPlainRows;
-  static constexpr bool kDeep = false;
+  using Held = StreamHeld<T, kAccess>;
+  static constexpr bool kAhead = kAsksAhead<kAccess>;
 
   struct Asked {
     Held x;  // the sums, where they are written, else a
@@ -236,7 +235,7 @@ struct StreamedSums {
   RowSource<T> a;
   RowSource<T> b;
   T* residual;
-  StreamSpace<T, kPlain, 2> space;
+  StreamSpace<T, kAccess, 2> space;
   CachePriority priority;
   bool written;
 
@@ -244,60 +243,67 @@ struct StreamedSums {
 
   __device__ __forceinline__ Asked Ask(const BlockGroup& group, const RowPart& part, std::int64_t first,
                                        int count) const {
-    const RowSource<T> x = written ? RowSource<T>{residual, a.count, a.has_before, a.has_after} : a;
     Asked asked{};
-    asked.x = InputAt(x, 0).Ask(group, part, first, count);
+    asked.x = InputAt(0).Ask(group, part, first, count);
     if (!written) {
-      asked.b = InputAt(b, 1).Ask(group, part, first, count);
+      asked.b = InputAt(1).Ask(group, part, first, count);
     }
     return asked;
   }
   __device__ __forceinline__ Held Get(const BlockGroup& group, const Asked& asked, std::int64_t first,
                                       int count) const {
+    Held sums = InputAt(0).Get(group, asked.x, first, count);
     if (written) {
-      return asked.x;
+      return sums;
     }
-    Held sums = asked.x;
-    AddTo(sums, asked.b);
+    AddTo(sums, InputAt(1).Get(group, asked.b, first, count));
     if (residual != nullptr) {
       Held::Store(group, residual + first, count, space.Out(), [&](int v, int) { return sums.vectors[v]; });
     }
     return sums;
   }
+  __device__ __forceinline__ T ElementAt(std::int64_t at) const {
+    if (written) {
+      return residual[at];
+    }
+    using Acc = AccumulatorOf<T>;
+    return Narrow<T>(Widen<Acc>(a.data[at]) + Widen<Acc>(b.data[at]));
+  }
 
  private:
-  __device__ __forceinline__ StreamedRow<T, FillZero, kPlain> InputAt(const RowSource<T>& row, int input) const {
-    return {row, space.In(input), priority};
+  __device__ __forceinline__ StreamedRow<T, FillZero, kAccess> InputAt(int input) const {
+    const RowSource<T> first = written ? RowSource<T>{residual, a.count, a.has_before, a.has_after} : a;
+    return {input == 0 ? first : b, space.In(input), priority};
   }
 };
 
 /// Rows of any width, and results of any type: a and b, or the sums, are read twice.
-template <typename T, typename Out, bool kPlain>
-__global__ void __launch_bounds__(kMostThreadsOfStream<kPlain>, kStreamsAtATime<kPlain>)
+template <typename T, typename Out, StreamAccess kAccess>
+__global__ void __launch_bounds__(kMostThreadsOfStream<kAccess>, StreamsAtATime<kAccess>(2, 2))
     AddRmsNormStreamKernel(const __grid_constant__ AddRmsNormArguments arguments, const StreamedRows rows) {
   AwaitEarlierWork(arguments);
   using Acc = AccumulatorOf<T, Out>;
   const RowTuning& tuning = arguments.tuning;
   BlockGroup group(1);
-  const StreamSpace<T, kPlain, 2> space;
-  ForEachRange<T, kPlain>(
+  const StreamSpace<T, kAccess, 2> space;
+  ForEachRange<T, kAsksAhead<kAccess>>(
       tuning.parts, rows, arguments.width, [&](std::int64_t index, const RowPart& range, StreamPass pass) {
         const auto row = AddRmsNormRowAt<T, Out>(arguments, index);
         const PartTotals<double> totals(arguments.table, arguments.tickets, tuning.parts, rows, index);
-        if constexpr (kPlain) {
+        if constexpr (kAsksAhead<kAccess>) {
           if (pass == StreamPass::kResults && row.residual != nullptr) {
-            const RowSource<T> sums{row.residual, row.a.count, true, true};
-            const StreamedX<T, true> source{{sums, nullptr, PriorityOfResults(tuning)}, true};
-            ScalePlainRange<Acc>(group, source, row, range, totals, arguments.epsilon, PriorityOfResults(tuning));
+            const RowSource<T> sums{row.residual, row.a.count, row.a.has_before, row.a.has_after};
+            const StreamedX<T, kAccess> source{{sums, nullptr, PriorityOfResults(tuning)}, true};
+            ScaleAhead<Acc>(group, source, row, range, totals, arguments.epsilon, PriorityOfResults(tuning));
             return;
           }
         }
-        StreamedSums<T, kPlain> source{row.a,
-                                       row.b,
-                                       row.residual,
-                                       space,
-                                       PriorityOfResults(tuning),  // a and b are read once
-                                       pass == StreamPass::kResults && row.residual != nullptr};
+        StreamedSums<T, kAccess> source{row.a,
+                                        row.b,
+                                        row.residual,
+                                        space,
+                                        PriorityOfResults(tuning),  // a and b are read once
+                                        pass == StreamPass::kResults && row.residual != nullptr};
         StreamRmsNorm<Acc>(group, source, row, range, pass, tuning, totals, arguments.epsilon, space.Out());
       });
 }
@@ -310,8 +316,8 @@ struct AddRmsNormKernels {
   template <typename Shape, RowAccess kAccess>
   static constexpr auto kHeld =
       &AddRmsNormResidentKernel<T, Shape, kAccess, kFew && InVectors(kAccess) && Shape::kBytes <= 64>;
-  template <typename Out, bool kPlain>
-  static constexpr auto kStreamed = &AddRmsNormStreamKernel<T, Out, kPlain>;
+  template <typename Out, StreamAccess kAccess>
+  static constexpr auto kStreamed = &AddRmsNormStreamKernel<T, Out, kAccess>;
 };
 
 /// Launches rows of type T with results of any type.

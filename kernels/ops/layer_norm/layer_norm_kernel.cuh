@@ -237,8 +237,8 @@ struct LayerNormKernels {
   static constexpr auto kHeld =
       &LayerNormResidentKernel<T, Shape, kAccess,
                                kFew && InVectors(kAccess) && Shape::kBytes <= 64 && !Shape::kReadsMuch>;
-  template <typename Out, bool kPlain>
-  static constexpr auto kStreamed = &LayerNormStreamKernel<T, Out, kPlain>;
+  template <typename Out, StreamAccess kAccess>
+  static constexpr auto kStreamed = &LayerNormStreamKernel<T, Out, kAccess>;
 };
 
 /// Launches rows of type T with results of any type.

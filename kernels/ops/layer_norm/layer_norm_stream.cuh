@@ -13,6 +13,7 @@
 #include "kernels/primitives/row_parameter.cuh"
 #include "kernels/primitives/row_parts.cuh"
 #include "kernels/primitives/row_stream.cuh"
+#include "kernels/primitives/row_stream_store.cuh"
 
 namespace kernelwire {
 
@@ -80,22 +81,23 @@ __device__ MeanAndVariance MergeMoments(BlockGroup& group, const PartTotals<Mean
   return MeanAndVariance::Of(total, first_mean, width);
 }
 
-/// y of a range of a plain row, with parameters of its type; its first stretch has been asked for.
+/// y of a range of a row with parameters of its type; its first stretch has been asked for.
 template <typename Acc, typename Source, typename T, typename Factor>
-__device__ __forceinline__ void StoreNormalisedPlainRange(const BlockGroup& group, const Source& source,
-                                                          StretchesAhead<Source>& ahead, const LayerNormRow<T, T>& row,
-                                                          const RowPart& range, const Moments<Acc>& moments,
-                                                          const Factor& inv_std_dev, CachePriority priority) {
+__device__ __forceinline__ void StoreNormalisedAhead(const BlockGroup& group, const Source& source,
+                                                     StretchesAhead<Source>& ahead, const LayerNormRow<T, T>& row,
+                                                     const RowPart& range, const Moments<Acc>& moments,
+                                                     const Factor& inv_std_dev, CachePriority priority) {
+  using Held = typename Source::Held;
   ForEachStretch<T>(group, range, [&](std::int64_t first, int count) {
-    StretchParameter<T, Acc> weight(row.weight_word, static_cast<const T*>(row.weight) + first, Acc{1});
-    StretchParameter<T, Acc> bias(row.bias_word, static_cast<const T*>(row.bias) + first, Acc{0});
+    StretchParameter<Held, Acc> weight(row.weight_word, static_cast<const T*>(row.weight) + first, Acc{1});
+    StretchParameter<Held, Acc> bias(row.bias_word, static_cast<const T*>(row.bias) + first, Acc{0});
     weight.Prefetch(group, count);
     bias.Prefetch(group, count);
-    const auto held = ahead.template Next<false>(group, source, range, first, count);
-    StorePlainStretch(group, row.y + first, count, priority, [&](int v) {
-      Acc values[kElementsOfGranule<T>];
-      Acc weights[kElementsOfGranule<T>];
-      Acc biases[kElementsOfGranule<T>];
+    const Held held = ahead.template Next<false>(group, source, range, first, count);
+    StoreAheadStretch<Held>(group, row.y + first, count, priority, [&](int v) {
+      Acc values[Held::kLength];
+      Acc weights[Held::kLength];
+      Acc biases[Held::kLength];
       Unpack<T>(held.vectors[v], values);
       weight.FetchedValues(v, weights);
       bias.FetchedValues(v, biases);
@@ -111,18 +113,29 @@ __device__ __forceinline__ void StoreNormalisedRange(const BlockGroup& group, co
                                                      const LayerNormRow<T, Out>& row, const RowPart& range,
                                                      const Moments<Acc>& moments, const Factor& inv_std_dev,
                                                      Granule* out) {
-  const StreamedParameter<T, Acc, Source::kPlain> weight(row.weight_word, row.weight, Acc{1});
-  const StreamedParameter<T, Acc, Source::kPlain> bias(row.bias_word, row.bias, Acc{0});
-  const auto compute = [&](std::int64_t at, Acc(&values)[kElementsOfGranule<T>]) {
-    Acc weights[kElementsOfGranule<T>];
-    Acc biases[kElementsOfGranule<T>];
-    weight.Values(at, range.width, weights);
-    bias.Values(at, range.width, biases);
-    Normalise(moments, inv_std_dev, weights, biases, values);
-  };
-  ForEachStretchBackwards<T>(group, range, [&](std::int64_t first, int count) {
-    StoreStretch<Acc>(group, ReadStretch(group, source, range, first, count), first, count, row.y, out, compute);
-  });
+  using Held = typename Source::Held;
+  if constexpr (std::is_same_v<typename Held::Unit, Word>) {
+    StoreElements<Acc>(group, source, range, row.y, [&](std::int64_t at, Acc value) {
+      Acc values[] = {value};
+      const Acc weights[] = {ParameterAt(row.weight_word, row.weight, at, Acc{1})};
+      const Acc biases[] = {ParameterAt(row.bias_word, row.bias, at, Acc{0})};
+      Normalise(moments, inv_std_dev, weights, biases, values);
+      return values[0];
+    });
+  } else {
+    const StreamedParameter<T, Acc, Held::kPlain> weight(row.weight_word, row.weight, Acc{1});
+    const StreamedParameter<T, Acc, Held::kPlain> bias(row.bias_word, row.bias, Acc{0});
+    const auto compute = [&](std::int64_t at, Acc(&values)[Held::kLength]) {
+      Acc weights[Held::kLength];
+      Acc biases[Held::kLength];
+      weight.Values(at, range.width, weights);
+      bias.Values(at, range.width, biases);
+      Normalise(moments, inv_std_dev, weights, biases, values);
+    };
+    ForEachStretchBackwards<T>(group, range, [&](std::int64_t first, int count) {
+      StoreStretch<Acc>(group, ReadStretch(group, source, range, first, count), first, count, row.y, out, compute);
+    });
+  }
 }
 
 /// Statistics and y of a range of a row; the row's first writes the statistics. store(moments, inv_std_dev) writes y.
@@ -162,10 +175,11 @@ __device__ __forceinline__ void NormaliseRange(const BlockGroup& group, const So
     return;
   }
   FinishNormalised<T>(group, row, range, in_acc, epsilon, [&](const Moments<Acc>& moments, const auto& inv_std_dev) {
-    if constexpr (Source::kPlain) {
-      if (StretchParameter<T, Acc>(row.weight_word, row.weight, Acc{1}).IsOfSameType() &&
-          StretchParameter<T, Acc>(row.bias_word, row.bias, Acc{0}).IsOfSameType()) {
-        StoreNormalisedPlainRange(group, source, ahead, row, range, moments, inv_std_dev, priority);
+    if constexpr (Source::kAhead) {
+      using Parameter = StretchParameter<typename Source::Held, Acc>;
+      if (Parameter(row.weight_word, row.weight, Acc{1}).IsOfSameType() &&
+          Parameter(row.bias_word, row.bias, Acc{0}).IsOfSameType()) {
+        StoreNormalisedAhead(group, source, ahead, row, range, moments, inv_std_dev, priority);
         return;
       }
     }
@@ -175,16 +189,16 @@ __device__ __forceinline__ void NormaliseRange(const BlockGroup& group, const So
 
 /// Rows of any width, and results of any type: x is read twice or, where the first elements of a part tell little of
 /// it, three times. A row of no elements has statistics, which are NaN.
-template <typename T, typename Out, bool kPlain>
-__global__ void __launch_bounds__(kMostThreadsOfStream<kPlain>, kStreamsAtATime<kPlain>)
+template <typename T, typename Out, StreamAccess kAccess>
+__global__ void __launch_bounds__(kMostThreadsOfStream<kAccess>, StreamsAtATime<kAccess>(3, 2))
     LayerNormStreamKernel(const __grid_constant__ LayerNormArguments arguments, const StreamedRows rows) {
   AwaitEarlierWork(arguments);
   using Acc = AccumulatorOf<T, Out>;
-  using Source = StreamedRow<T, FillZero, kPlain>;
+  using Source = StreamedRow<T, FillZero, kAccess>;
   const RowTuning& tuning = arguments.tuning;
   BlockGroup group(1);
-  const StreamSpace<T, kPlain, 1> space;
-  ForEachRange<T, kPlain>(
+  const StreamSpace<T, kAccess, 1> space;
+  ForEachRange<T, Source::kAhead>(
       tuning.parts, rows, arguments.width, [&](std::int64_t index, const RowPart& range, StreamPass pass) {
         const auto row = LayerNormRowAt<T, Out>(arguments, index);
         const Source source{row.x, space.In(0), PriorityOfReads(tuning, pass)};
@@ -199,7 +213,7 @@ __global__ void __launch_bounds__(kMostThreadsOfStream<kPlain>, kStreamsAtATime<
           totals.Arrive();
           return;
         }
-        const auto of_row = kPlain || pass == StreamPass::kResults
+        const auto of_row = Source::kAhead || pass == StreamPass::kResults
                                 ? MergeMoments<T>(group, totals, tuning.parts, range.width)
                                 : moments_of(range);
         NormaliseRange<Acc>(group, source, ahead, row, range, of_row, arguments.epsilon, PriorityOfResults(tuning),

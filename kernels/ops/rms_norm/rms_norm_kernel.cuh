@@ -192,8 +192,8 @@ struct RmsNormKernels {
   static constexpr bool kUsual = sizeof(T) <= 4;
   template <typename Shape, RowAccess kAccess>
   static constexpr auto kHeld = &RmsNormResidentKernel<T, Shape, kAccess>;
-  template <typename Out, bool kPlain>
-  static constexpr auto kStreamed = &RmsNormStreamKernel<T, Out, kPlain>;
+  template <typename Out, StreamAccess kAccess>
+  static constexpr auto kStreamed = &RmsNormStreamKernel<T, Out, kAccess>;
 };
 
 /// Launches rows of type T with results of any type.

@@ -18,6 +18,7 @@
 #include "kernels/primitives/row_parameter.cuh"
 #include "kernels/primitives/row_parts.cuh"
 #include "kernels/primitives/row_stream.cuh"
+#include "kernels/primitives/row_stream_store.cuh"
 
 namespace kernelwire {
 
@@ -42,7 +43,7 @@ __device__ __forceinline__ double SumOfSquaresOf(BlockGroup& group, Source& sour
   double partial = 0.0;
   source.Passed(false);
   ForEachStretch<T>(group, part, [&](std::int64_t first, int count) {
-    const auto held = ahead.template Next<Source::kDeep>(group, source, range, first, count);
+    const auto held = ahead.template Next<true>(group, source, range, first, count);
     partial += static_cast<double>(SumOfSquares<Acc>(held).of_stretch[0]);
   });
   source.Passed(true);
@@ -55,9 +56,8 @@ __device__ __forceinline__ double SumOfSquaresOf(BlockGroup& group, Source& sour
 }
 
 /// What is normalised, in one row; `written`: with the totals, so that it is not there before they are.
-template <typename T, bool kPlain>
-struct StreamedX : StreamedRow<T, FillZero, kPlain> {
-  static constexpr bool kDeep = true;  // see StretchesAhead
+template <typename T, StreamAccess kAccess>
+struct StreamedX : StreamedRow<T, FillZero, kAccess> {
   bool written;
 
   __device__ __forceinline__ void Passed(bool /*passed*/) {}
@@ -69,19 +69,25 @@ __device__ __forceinline__ void StoreScaledPart(const BlockGroup& group, const S
                                                 const Factor& factor, Out* y, const void* weight_data,
                                                 std::int64_t weight_word, Granule* out) {
   using T = typename Source::Element;
-  constexpr int kLength = kElementsOfGranule<T>;
-  const StreamedParameter<T, Acc, Source::kPlain> weight(weight_word, weight_data, Acc{1});
-  const auto compute = [&](std::int64_t at, Acc(&values)[kLength]) {
-    Acc weights[kLength];
-    weight.Values(at, part.width, weights);
+  using Held = typename Source::Held;
+  if constexpr (std::is_same_v<typename Held::Unit, Word>) {
+    StoreElements<Acc>(group, source, part, y, [&](std::int64_t at, Acc value) {
+      return Times(value, factor) * ParameterAt(weight_word, weight_data, at, Acc{1});
+    });
+  } else {
+    const StreamedParameter<T, Acc, Held::kPlain> weight(weight_word, weight_data, Acc{1});
+    const auto compute = [&](std::int64_t at, Acc(&values)[Held::kLength]) {
+      Acc weights[Held::kLength];
+      weight.Values(at, part.width, weights);
 #pragma unroll
-    for (int j = 0; j < kLength; ++j) {
-      values[j] = Times(values[j], factor) * weights[j];
-    }
-  };
-  ForEachStretchBackwards<T>(group, part, [&](std::int64_t first, int count) {
-    StoreStretch<Acc>(group, ReadStretch(group, source, part, first, count), first, count, y, out, compute);
-  });
+      for (int j = 0; j < Held::kLength; ++j) {
+        values[j] = Times(values[j], factor) * weights[j];
+      }
+    };
+    ForEachStretchBackwards<T>(group, part, [&](std::int64_t first, int count) {
+      StoreStretch<Acc>(group, ReadStretch(group, source, part, first, count), first, count, y, out, compute);
+    });
+  }
 }
 
 /// The same in f64, out of line.
@@ -105,15 +111,16 @@ __device__ __forceinline__ void StoreScaledRange(const BlockGroup& group, const 
   }
 }
 
-/// The same of a plain row, with a weight of its type, and x and the first of the weight asked for before. Returns
-/// whether it is of such a kind.
+/// The same with a weight of the row's type, where x and the first of the weight have been asked for. Returns whether
+/// it is of such a kind.
 template <typename Acc, typename Source, typename Row>
-__device__ __forceinline__ bool StoreScaledPlainRange(const BlockGroup& group, const Source& source,
-                                                      StretchesAhead<Source>& ahead,
-                                                      StretchParameter<typename Source::Element, Acc>& weight,
-                                                      const Row& row, const RowPart& range, double mean_square,
-                                                      const NormEpsilon& epsilon, CachePriority priority) {
+__device__ __forceinline__ bool StoreScaledAhead(const BlockGroup& group, const Source& source,
+                                                 StretchesAhead<Source>& ahead,
+                                                 StretchParameter<typename Source::Held, Acc>& weight, const Row& row,
+                                                 const RowPart& range, double mean_square, const NormEpsilon& epsilon,
+                                                 CachePriority priority) {
   using T = typename Source::Element;
+  using Held = typename Source::Held;
   const RmsFactor<T, Acc> scale(static_cast<Acc>(mean_square), epsilon);
   if (scale.leaves_f32 || !weight.IsOfSameType()) {
     return false;
@@ -123,14 +130,14 @@ __device__ __forceinline__ bool StoreScaledPlainRange(const BlockGroup& group, c
       weight = {row.weight_word, static_cast<const T*>(row.weight) + first, Acc{1}};
       weight.Prefetch(group, count);
     }
-    const auto held = ahead.template Next<Source::kDeep>(group, source, range, first, count);
-    StorePlainStretch(group, row.y + first, count, priority, [&](int v) {
-      Acc weights[kElementsOfGranule<T>];
-      Acc values[kElementsOfGranule<T>];
+    const Held held = ahead.template Next<true>(group, source, range, first, count);
+    StoreAheadStretch<Held>(group, row.y + first, count, priority, [&](int v) {
+      Acc weights[Held::kLength];
+      Acc values[Held::kLength];
       weight.FetchedValues(v, weights);
       Unpack<T>(held.vectors[v], values);
 #pragma unroll
-      for (int j = 0; j < kElementsOfGranule<T>; ++j) {
+      for (int j = 0; j < Held::kLength; ++j) {
         values[j] = Times(values[j], scale.factor) * weights[j];
       }
       return Pack<T>(values);
@@ -159,14 +166,15 @@ __device__ __forceinline__ double MergeSquares(BlockGroup& group, const PartTota
   return sum;
 }
 
-/// y of a range of a plain row in parts, when its totals are there. What does not depend on them is asked for before.
+/// y of a range of a row in parts, when its totals are there. What does not depend on them is asked for before.
 template <typename Acc, typename Source, typename Row>
-__device__ __forceinline__ void ScalePlainRange(BlockGroup& group, const Source& source, const Row& row,
-                                                const RowPart& range, const PartTotals<double>& totals,
-                                                const NormEpsilon& epsilon, CachePriority priority) {
+__device__ __forceinline__ void ScaleAhead(BlockGroup& group, const Source& source, const Row& row,
+                                           const RowPart& range, const PartTotals<double>& totals,
+                                           const NormEpsilon& epsilon, CachePriority priority) {
   using T = typename Source::Element;
   StretchesAhead<Source> ahead;
-  StretchParameter<T, Acc> weight(row.weight_word, static_cast<const T*>(row.weight) + range.first, Acc{1});
+  StretchParameter<typename Source::Held, Acc> weight(row.weight_word, static_cast<const T*>(row.weight) + range.first,
+                                                      Acc{1});
   weight.Prefetch(group, static_cast<int>(min(LengthOfStretch<T>(group), range.end - range.first)));
   if (!source.written) {
     ahead.Begin(group, source, range);
@@ -176,8 +184,7 @@ __device__ __forceinline__ void ScalePlainRange(BlockGroup& group, const Source&
     ahead.Begin(group, source, range);
   }
   const double mean_square = RoundedProduct(MergeSquares(group, totals), ReciprocalOfCount(range.width));
-  if (row.y != nullptr &&
-      !StoreScaledPlainRange(group, source, ahead, weight, row, range, mean_square, epsilon, priority)) {
+  if (row.y != nullptr && !StoreScaledAhead(group, source, ahead, weight, row, range, mean_square, epsilon, priority)) {
     StoreScaledRange<Acc>(group, source, row, range, mean_square, epsilon, nullptr);
   }
 }
@@ -190,8 +197,8 @@ __device__ __forceinline__ void StreamRmsNorm(BlockGroup& group, Source& source,
                                               Granule* out) {
   if (pass == StreamPass::kTotals) {
     LeaveSquares<Acc>(group, source, range, tuning.parts, totals, epsilon);
-  } else if constexpr (Source::kPlain && Source::kDeep) {
-    ScalePlainRange<Acc>(group, source, row, range, totals, epsilon, PriorityOfResults(tuning));
+  } else if constexpr (Source::kAhead) {
+    ScaleAhead<Acc>(group, source, row, range, totals, epsilon, PriorityOfResults(tuning));
   } else {
     double sum = 0.0;
     if (pass == StreamPass::kResults) {
@@ -209,18 +216,18 @@ __device__ __forceinline__ void StreamRmsNorm(BlockGroup& group, Source& source,
 }
 
 /// Rows of any width, and results of any type: x is read twice.
-template <typename T, typename Out, bool kPlain>
-__global__ void __launch_bounds__(kMostThreadsOfStream<kPlain>, kStreamsAtATime<kPlain>)
+template <typename T, typename Out, StreamAccess kAccess>
+__global__ void __launch_bounds__(kMostThreadsOfStream<kAccess>, StreamsAtATime<kAccess>(3, 3))
     RmsNormStreamKernel(const __grid_constant__ RmsNormArguments arguments, const StreamedRows rows) {
   AwaitEarlierWork(arguments);
   using Acc = AccumulatorOf<T, Out>;
   const RowTuning& tuning = arguments.tuning;
   BlockGroup group(1);
-  const StreamSpace<T, kPlain, 1> space;
-  ForEachRange<T, kPlain>(
+  const StreamSpace<T, kAccess, 1> space;
+  ForEachRange<T, kAsksAhead<kAccess>>(
       tuning.parts, rows, arguments.width, [&](std::int64_t index, const RowPart& range, StreamPass pass) {
         const auto row = RmsNormRowAt<T, Out>(arguments, index);
-        StreamedX<T, kPlain> source{{row.x, space.In(0), PriorityOfReads(tuning, pass)}, false};
+        StreamedX<T, kAccess> source{{row.x, space.In(0), PriorityOfReads(tuning, pass)}, false};
         const PartTotals<double> totals(arguments.table, arguments.tickets, tuning.parts, rows, index);
         StreamRmsNorm<Acc>(group, source, row, range, pass, tuning, totals, arguments.epsilon, space.Out());
       });

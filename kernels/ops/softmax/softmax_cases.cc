@@ -191,13 +191,18 @@ void AddRowsOfClusters(std::vector<OperatorCase>& cases) {
 void AddLongRows(std::vector<OperatorCase>& cases) {
   cases.push_back(MakeCase("long_BF16", Normal(DataType::kBf16, {2, 532488})));
   cases.push_back(MakeCase("long_FP16_odd", Normal(DataType::kFp16, {3, 532481})));
+  cases.push_back(MakeCase("long_BF16_odd", Normal(DataType::kBf16, {2, 540679})));
+  cases.push_back(MakeCase("long_FP32_odd", Normal(DataType::kFp32, {3, 266241})));
   cases.push_back(MakeCase("long_FP64", Normal(DataType::kFp64, {1, 139264})));
   cases.push_back(
       MakeCase("long_FP32_to_BF16", Normal(DataType::kFp32, {2, 270336}), {{"output_type", std::string("BF16")}}));
   for (const char* const algorithm : {"safe", "online"}) {
-    cases.push_back(MakeCase(std::string("long_troubled_") + algorithm,
-                             FromDoubles(DataType::kFp32, {9, 270000}, TroubledValues(270000)),
-                             {{"algorithm", std::string(algorithm)}}));
+    for (const std::int64_t width : {270000, 270001}) {
+      cases.push_back(
+          MakeCase((width % 2 == 0 ? "long_troubled_" : "long_odd_troubled_") + std::string(algorithm),
+                   FromDoubles(DataType::kFp32, {9, width}, TroubledValues(static_cast<std::size_t>(width))),
+                   {{"algorithm", std::string(algorithm)}}));
+    }
   }
 }
 

@@ -110,8 +110,8 @@ struct SoftmaxKernels {
   static constexpr bool kUsual = sizeof(T) <= 4;
   template <typename Shape, RowAccess kAccess>
   static constexpr auto kHeld = &SoftmaxResidentKernel<T, kLog, Shape, kAccess>;
-  template <typename Out, bool kPlain>
-  static constexpr auto kStreamed = &SoftmaxStreamKernel<T, kLog, Out, kPlain>;
+  template <typename Out, StreamAccess kAccess>
+  static constexpr auto kStreamed = &SoftmaxStreamKernel<T, kLog, Out, kAccess>;
 };
 
 /// Launches rows of type T with results of any type. `access`: see SoftmaxAccessOf.

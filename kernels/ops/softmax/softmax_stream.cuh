@@ -15,6 +15,7 @@
 #include "kernels/primitives/rounded_product.cuh"
 #include "kernels/primitives/row_parts.cuh"
 #include "kernels/primitives/row_stream.cuh"
+#include "kernels/primitives/row_stream_store.cuh"
 #include "kernels/primitives/running_softmax.cuh"
 
 namespace kernelwire {
@@ -80,24 +81,26 @@ __device__ __forceinline__ RunningSoftmax<Acc> MergeStatistics(BlockGroup& group
   return Together<Out>(group, share);
 }
 
-/// The results of a range of a row. Of a plain row, `ahead` has the range's first stretch. `out`: see StoreStretch.
+/// The results of a range of a row. Where it asks ahead, `ahead` has the range's first stretch. `out`: see
+/// StoreStretch.
 template <typename Source, typename Out, typename Result>
 __device__ __forceinline__ void StoreProbabilities(const BlockGroup& group, const Source& source,
                                                    StretchesAhead<Source>& ahead, const RowPart& range, Out* y,
                                                    const Result& result, CachePriority priority, Granule* out) {
   using T = typename Source::Element;
+  using Held = typename Source::Held;
   using Acc = decltype(result.maximum);
-  const auto compute = [&](std::int64_t, Acc(&values)[kElementsOfGranule<T>]) {
+  const auto compute = [&](std::int64_t, Acc(&values)[Held::kLength]) {
 #pragma unroll
     for (Acc& value : values) {
       value = result(value);
     }
   };
-  if constexpr (Source::kPlain) {
+  if constexpr (Source::kAhead) {
     ForEachStretch<T>(group, range, [&](std::int64_t first, int count) {
-      const auto held = ahead.template Next<true>(group, source, range, first, count);
-      StorePlainStretch(group, y + first, count, priority, [&](int v) {
-        Acc values[kElementsOfGranule<T>];
+      const Held held = ahead.template Next<true>(group, source, range, first, count);
+      StoreAheadStretch<Held>(group, y + first, count, priority, [&](int v) {
+        Acc values[Held::kLength];
         Unpack<T>(held.vectors[v], values);
         compute(first, values);
         return Pack<T>(values);
@@ -112,17 +115,17 @@ __device__ __forceinline__ void StoreProbabilities(const BlockGroup& group, cons
 
 /// Rows of any width, a stretch at a time, and results of any type: read twice, or three times when the safe algorithm
 /// is asked for.
-template <typename T, bool kLog, typename Out, bool kPlain>
-__global__ void __launch_bounds__(kMostThreadsOfStream<kPlain>, kPlain ? 4 : 1)  // without parameters it needs no more
+template <typename T, bool kLog, typename Out, StreamAccess kAccess>
+__global__ void __launch_bounds__(kMostThreadsOfStream<kAccess>, StreamsAtATime<kAccess>(4, 3))
     SoftmaxStreamKernel(const __grid_constant__ SoftmaxArguments arguments, const StreamedRows rows) {
   AwaitEarlierWork(arguments);
   using Acc = AccumulatorOf<T, Out>;
-  using Source = StreamedRow<T, FillMinusInfinity, kPlain>;
+  using Source = StreamedRow<T, FillMinusInfinity, kAccess>;
   using Result = SoftmaxResult<kLog, Out, Acc, std::is_same_v<Out, float>>;
   const RowTuning& tuning = arguments.tuning;
   BlockGroup group(1);
-  const StreamSpace<T, kPlain, 1> space;
-  ForEachRange<T, kPlain>(
+  const StreamSpace<T, kAccess, 1> space;
+  ForEachRange<T, Source::kAhead>(
       tuning.parts, rows, arguments.width, [&](std::int64_t index, const RowPart& range, StreamPass pass) {
         const auto row = SoftmaxRowAt<T, Out>(arguments, index);
         const Source source{row.x, space.In(0), PriorityOfReads(tuning, pass)};
@@ -140,7 +143,7 @@ __global__ void __launch_bounds__(kMostThreadsOfStream<kPlain>, kPlain ? 4 : 1) 
           return;
         }
         const auto statistics =
-            kPlain || pass == StreamPass::kResults ? MergeStatistics<Out>(group, totals) : statistics_of(range);
+            Source::kAhead || pass == StreamPass::kResults ? MergeStatistics<Out>(group, totals) : statistics_of(range);
         StoreProbabilities(group, source, ahead, range, row.y, Result(statistics), PriorityOfResults(tuning),
                            space.Out());
       });
