@@ -10,8 +10,6 @@
 
 namespace kernelwire {
 
-inline constexpr int kMostBlocksOfRow = 16;  // of a cluster
-
 /// By as few blocks of at most so many threads as can.
 RowTuning HoldRow(std::int64_t row_bytes, int most_threads, int vectors);
 

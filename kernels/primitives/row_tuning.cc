@@ -252,8 +252,9 @@ bool AreSomeRows(std::int64_t row_bytes, std::int64_t rows) {
 }
 
 /// Short rows have a small block each: most threads of a large one would have nothing to do.
-RowTuning StreamRows(std::int64_t row_bytes, std::int64_t rows) {
-  const StreamedParts parts = ShareParts(PartsOfStreamedRow(row_bytes), rows);
+RowTuning StreamRows(std::int64_t row_bytes, std::int64_t rows, int element_bytes) {
+  const StreamedParts parts =
+      ShareParts(PartsOfStreamedRow(row_bytes, element_bytes), rows, AreHeldInWords(row_bytes, element_bytes));
   const std::int64_t warps = (parts.bytes + kBytesOfStretch - 1) / kBytesOfStretch;
   const int most = parts.count > 1 ? kThreadsOfPart : kMostThreadsOfRowBlock;
   RowTuning tuning;
@@ -283,8 +284,8 @@ RowTuning TuneRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, int 
     }
     return tuning;
   }
-  if (row_bytes > device.LongestHeldRowBytes()) {
-    return StreamRows(row_bytes, rows);
+  if (row_bytes > device.LongestHeldRowBytes(row_bytes, element_bytes)) {
+    return StreamRows(row_bytes, rows, element_bytes);
   }
   if (!in_words && !device.clusters) {
     return TuneRowsOfBlocks(row_bytes, plain, small_blocks);

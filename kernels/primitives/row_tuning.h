@@ -9,6 +9,7 @@
 #ifndef KERNELWIRE_KERNELS_PRIMITIVES_ROW_TUNING_H_
 #define KERNELWIRE_KERNELS_PRIMITIVES_ROW_TUNING_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -68,10 +69,14 @@ inline constexpr int kMostThreadsOfRowBlock = 512;
 inline constexpr int kMostThreadsOfSmallBlock = 256;
 inline constexpr int kThreadsOfPart = 256;
 inline constexpr std::int64_t kBytesOfStretch = 2048;
-/// What a cluster holds at most: 16 blocks of 512 threads with 128 bytes each.
-inline constexpr std::int64_t kLongestHeldRow = std::int64_t{1} << 20;
-/// The same of a single block.
+inline constexpr int kMostBlocksOfRow = 16;  // of a cluster
+/// What a single block holds at most: 512 threads with 128 bytes each.
 inline constexpr std::int64_t kLongestRowOfBlock = std::int64_t{1} << 16;
+/// The same in words: 448 threads with 28 each. A multiprocessor has two such blocks at a time, of which one reads
+/// while the other writes; of blocks that hold more it would have one, and rows that are walked over are faster.
+inline constexpr std::int64_t kLongestRowOfBlockInWords = std::int64_t{448} * 28 * 4;
+/// What a cluster holds at most.
+inline constexpr std::int64_t kLongestHeldRow = kMostBlocksOfRow * kLongestRowOfBlock;
 
 /// Whether an operator's rows are held as add_rms_norm's sums are, so that both give the same bits.
 constexpr bool AreNorms(RowWork work) { return work == RowWork::kOneSum || work == RowWork::kTwoInputs; }
@@ -84,6 +89,11 @@ inline constexpr std::int64_t kLongestRowOfThread = 62;
 constexpr bool AreHeldInWords(std::int64_t row_bytes, int element_bytes) {
   return element_bytes <= 4 &&
          (row_bytes <= kLongestRowOfThread || row_bytes % (row_bytes <= kBytesOfStretch ? 8 : 16) != 0);
+}
+
+/// The longest row that a cluster holds as it would one of so many bytes.
+constexpr std::int64_t LongestRowOfCluster(std::int64_t row_bytes, int element_bytes) {
+  return AreHeldInWords(row_bytes, element_bytes) ? kMostBlocksOfRow * kLongestRowOfBlockInWords : kLongestHeldRow;
 }
 
 /// Lanes that share a row, and words that each holds.
@@ -134,18 +144,16 @@ struct BlockWords {
 
 struct BlockWordShapes {
   int count;
-  BlockWords by_words[8];
+  BlockWords by_words[7];
 };
 
 /// By RowWork. Few threads with much each take fewer instructions a word than many with little, as long as registers
 /// hold it and the warps that wait meanwhile are many; two inputs take twice the registers.
 inline constexpr BlockWordShapes kWordsOfBlocks[] = {
-    {6, {{12, 224, 4}, {14, 224, 4}, {16, 224, 4}, {20, 320, 3}, {28, 448, 2}, {32, 512, 1}}},
-    {6, {{12, 224, 4}, {14, 224, 4}, {16, 256, 3}, {20, 384, 2}, {28, 448, 2}, {32, 512, 1}}},
-    {8,
-     {{12, 224, 4}, {14, 224, 4}, {16, 224, 4}, {20, 448, 2}, {24, 448, 2}, {28, 384, 2}, {28, 448, 2}, {32, 512, 1}}},
-    {8,
-     {{12, 224, 4}, {14, 224, 4}, {16, 224, 4}, {20, 448, 2}, {24, 448, 2}, {28, 384, 2}, {28, 448, 2}, {32, 512, 1}}},
+    {5, {{12, 224, 4}, {14, 224, 4}, {16, 224, 4}, {20, 320, 3}, {28, 448, 2}}},
+    {5, {{12, 224, 4}, {14, 224, 4}, {16, 256, 3}, {20, 384, 2}, {28, 448, 2}}},
+    {7, {{12, 224, 4}, {14, 224, 4}, {16, 224, 4}, {20, 448, 2}, {24, 448, 2}, {28, 384, 2}, {28, 448, 2}}},
+    {7, {{12, 224, 4}, {14, 224, 4}, {16, 224, 4}, {20, 448, 2}, {24, 448, 2}, {28, 384, 2}, {28, 448, 2}}},
 };
 constexpr const BlockWordShapes& WordsOfBlocks(RowWork work) { return kWordsOfBlocks[static_cast<std::size_t>(work)]; }
 
@@ -180,9 +188,9 @@ constexpr int BlockThreadsOfLanes(int vectors) { return vectors < 3 ? 128 : 64; 
 
 /// From the row's bytes alone, since the totals of parts are merged in an order of their own. A single row shall fill
 /// the device, and each part merges the totals of all of them: about 128 parts, more only where they would become long.
-constexpr StreamedParts PartsOfStreamedRow(std::int64_t row_bytes) {
+constexpr StreamedParts PartsOfStreamedRow(std::int64_t row_bytes, int element_bytes) {
   constexpr std::int64_t kLongPart = 65536;
-  if (row_bytes <= kLongestHeldRow) {
+  if (row_bytes <= LongestRowOfCluster(row_bytes, element_bytes)) {
     return {row_bytes, 1};
   }
   std::int64_t bytes = 16384;
@@ -200,13 +208,14 @@ constexpr std::size_t StreamWorkspaceBytes(std::int64_t width, std::size_t eleme
   if (rows == 0) {
     return 0;  // and their bytes may be more than 64 bits count
   }
-  const int parts = PartsOfStreamedRow(width * static_cast<std::int64_t>(element_bytes)).count;
+  const int parts =
+      PartsOfStreamedRow(width * static_cast<std::int64_t>(element_bytes), static_cast<int>(element_bytes)).count;
   const std::size_t totals = parts > 1 ? static_cast<std::size_t>(rows) * static_cast<std::size_t>(parts) : 0;
   return (totals * kStreamedTotalBytes + 255) / 256 * 256;
 }
 
 /// For rows that are walked over, with results of any type.
-RowTuning StreamRows(std::int64_t row_bytes, std::int64_t rows);
+RowTuning StreamRows(std::int64_t row_bytes, std::int64_t rows, int element_bytes);
 
 /// Whether rows are less than all multiprocessors want at a time, so that latency is what counts.
 bool AreFewRows(std::int64_t row_bytes, std::int64_t rows);
@@ -219,14 +228,18 @@ struct RowDevice {
   std::int64_t shared_bytes = 0;  // the most that a block may have
   bool fast_memory = false;       // it brings more than a multiprocessor of today's arithmetic keeps up with (H200)
 
-  /// Rows that are not plain may pass through shared memory: two of them, and half a result.
-  std::int64_t LongestHeldRowBytes() const {
+  /// The longest row that is held as one of so many bytes would be. Rows that are not plain may pass through shared
+  /// memory: two of them, and half a result.
+  std::int64_t LongestHeldRowBytes(std::int64_t row_bytes, int element_bytes) const {
     constexpr std::int64_t kForExchange = 4096;
+    if (clusters) {
+      return LongestRowOfCluster(row_bytes, element_bytes);
+    }
     std::int64_t longest = kLongestRowOfBlock;
-    while (!clusters && longest > kBytesOfStretch && longest * 5 / 2 + kForExchange > shared_bytes) {
+    while (longest > kBytesOfStretch && longest * 5 / 2 + kForExchange > shared_bytes) {
       longest /= 2;
     }
-    return clusters ? kLongestHeldRow : longest;
+    return AreHeldInWords(row_bytes, element_bytes) ? std::min(longest, kLongestRowOfBlockInWords) : longest;
   }
 };
 

@@ -57,7 +57,7 @@ TEST(StreamTaskTest, ResultsWaitForBlocksOfLowerNumbersOnly) {
 
 /// What the second-level cache must keep until results read it again.
 TEST(StreamTaskTest, ResultsFollowTheirTotalsSoon) {
-  const StreamedParts parts = StreamRows(std::int64_t{2} << 20, 256).parts;
+  const StreamedParts parts = StreamRows(std::int64_t{2} << 20, 256, 2).parts;
   const int of_row = RangesOfRow(parts);
   const auto ranges = static_cast<unsigned>(256 * of_row);
   BlocksOfRanges blocks;

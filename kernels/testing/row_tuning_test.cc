@@ -133,7 +133,8 @@ TEST(RowTuningTest, BlocksOfWordsHaveKernels) {
     const RowDevice device{clusters, 227 << 10};
     for (const RowWork work : {RowWork::kOneSum, RowWork::kTwoInputs, RowWork::kSoftmax, RowWork::kMoments}) {
       for (const int element_bytes : {2, 4}) {
-        for (std::int64_t row_bytes = 5124; row_bytes <= device.LongestHeldRowBytes(); row_bytes += 508) {
+        for (std::int64_t row_bytes = 5124; row_bytes <= device.LongestHeldRowBytes(row_bytes, element_bytes);
+             row_bytes += 508) {
           const RowTuning tuning = TuneRows(work, row_bytes, 1, element_bytes, RowAccess::kPlain, device);
           ASSERT_EQ(tuning.vector_bytes, row_bytes % 16 == 0 ? 16 : 4) << row_bytes;
           if (tuning.vector_bytes == 4) {
@@ -168,9 +169,9 @@ TEST(RowTuningTest, PartsOfLongRowsFollowFromTheirBytes) {
   for (const std::int64_t row_bytes :
        {kLongestHeldRow + 2, std::int64_t{2} << 20, (std::int64_t{4} << 20) + 6, std::int64_t{64} << 20,
         (std::int64_t{64} << 20) + 16, std::int64_t{8} << 30, std::numeric_limits<std::int64_t>::max()}) {
-    const StreamedParts alone = StreamRows(row_bytes, 1).parts;
+    const StreamedParts alone = StreamRows(row_bytes, 1, 1).parts;
     for (const std::int64_t rows : {1, 16, 256, 100000}) {
-      const RowTuning tuning = StreamRows(row_bytes, rows);
+      const RowTuning tuning = StreamRows(row_bytes, rows, 1);
       SCOPED_TRACE(std::to_string(row_bytes) + " bytes, " + std::to_string(rows) + " rows: " + tuning.ToString());
       EXPECT_EQ(tuning.parts.bytes, alone.bytes);
       EXPECT_EQ(tuning.parts.count, alone.count);
@@ -182,8 +183,23 @@ TEST(RowTuningTest, PartsOfLongRowsFollowFromTheirBytes) {
                 kStreamedTotalBytes * static_cast<std::size_t>(rows * tuning.parts.count));
     }
   }
-  EXPECT_EQ(StreamRows(kLongestHeldRow, 1000).parts.count, 1);
-  EXPECT_EQ(StreamWorkspaceBytes(kLongestHeldRow, 1, 1000), 0U);
+}
+
+/// Rows that a cluster holds are no parts, on whatever device.
+TEST(RowTuningTest, OnlyRowsThatNoClusterHoldsHaveParts) {
+  constexpr std::int64_t kLongestInWords = kMostBlocksOfRow * kLongestRowOfBlockInWords;
+  const auto parts_of = [](std::int64_t row_bytes, int element_bytes) {
+    const int parts = StreamRows(row_bytes, 1000, element_bytes).parts.count;
+    EXPECT_EQ(StreamWorkspaceBytes(row_bytes / element_bytes, static_cast<std::size_t>(element_bytes), 1000) == 0,
+              parts == 1)
+        << row_bytes << " bytes";
+    return parts;
+  };
+  EXPECT_EQ(parts_of(kLongestHeldRow, 2), 1);
+  EXPECT_GT(parts_of(kLongestHeldRow + 16, 2), 1);
+  EXPECT_EQ(parts_of(kLongestInWords - 2, 2), 1);
+  EXPECT_GT(parts_of(kLongestInWords + 2, 2), 1);
+  EXPECT_EQ(parts_of(kLongestInWords + 8, 8), 1);
 }
 
 }  // namespace
