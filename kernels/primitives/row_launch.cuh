@@ -199,9 +199,8 @@ cudaError_t LaunchHeld(RowAccess access, const Arguments& arguments, std::int64_
 
 /// Launches rows of type T, with results of type `y_type`, by the tuning that fits them. `Kernels` names an operator's
 /// two, kHeld<Shape, access> for rows that registers hold, with results of type T, and kStreamed<Out, access> for all
-/// others, and says what work they do (kWork), how many rows they read for each
-/// result, and whether there are some for rows in vectors in the usual launch (kUsual). `reached`: see AccessOf. Sets
-/// arguments.tuning.
+/// others, and says what work they do (kWork), how many rows they read for each result, and whether there are some for
+/// rows in vectors in the usual launch (kUsual). `reached`: see AccessOf. Sets arguments.tuning.
 template <typename T, typename Kernels, typename Arguments>
 cudaError_t LaunchRowsOf(DataType y_type, RowAccess reached, std::int64_t rows, Arguments arguments,
                          cudaStream_t stream) {
