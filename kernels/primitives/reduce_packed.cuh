@@ -140,15 +140,18 @@ __device__ __forceinline__ void WidenPacked(const Packed<T, kLength>& packed, Ac
   }
 }
 
-/// Adds value i to value i + half, until one is left.
+/// Adds value i + half to value i, until one is left; half: of the power of two that kCount fits into. Values that are
+/// missing count as zeros: those at the end change no bit.
 template <int kCount, typename T, int kRoom>
 __device__ __forceinline__ T SumPairwise(T (&values)[kRoom]) {
   if constexpr (kCount > 1) {
+    constexpr int kHalf = kCount > 16 ? 16 : kCount > 8 ? 8 : kCount > 4 ? 4 : kCount > 2 ? 2 : 1;
+    static_assert(kCount <= 2 * kHalf);
 #pragma unroll
-    for (int i = 0; i < kCount / 2; ++i) {
-      values[i] += values[i + kCount / 2];
+    for (int i = 0; i + kHalf < kCount; ++i) {
+      values[i] += values[i + kHalf];
     }
-    return SumPairwise<kCount / 2>(values);
+    return SumPairwise<kHalf>(values);
   } else {
     return values[0];
   }

@@ -50,6 +50,42 @@ TEST_F(ReducePrimitivesTest, LanesMeetAsABinaryTreeAndAllLearnTheOutcome) {
   expect_trees(Run(SumLanes<32>{}, in, 64, 64), 32);
 }
 
+/// Thread t sums kCount values of its own.
+template <int kCount>
+struct SumOwn {
+  using In = float;
+  using Out = float;
+  __device__ void operator()(const float* in, float* out) const {
+    float values[kCount];
+    for (int i = 0; i < kCount; ++i) {
+      values[i] = in[threadIdx.x * kCount + i];
+    }
+    out[threadIdx.x] = SumPairwise<kCount>(values);
+  }
+};
+
+TEST_F(ReducePrimitivesTest, ValuesOfAThreadMeetByHalvesAndMissingOnesAreZeros) {
+  const std::vector<float> in = Awkward(&random_, 64 * 16);
+  const auto expect_halves = [&](const std::vector<float>& out, int count) {
+    for (int i = 0; i < 64; ++i) {
+      float values[16] = {};
+      std::copy_n(in.begin() + i * count, count, values);
+      for (int half = 8; half > 0; half /= 2) {
+        for (int k = 0; k < half; ++k) {
+          values[k] += values[k + half];
+        }
+      }
+      EXPECT_EQ(out[i], values[0]) << "thread " << i << ", " << count << " values";
+    }
+  };
+  expect_halves(Run(SumOwn<1>{}, in, 64, 64), 1);
+  expect_halves(Run(SumOwn<3>{}, in, 64, 64), 3);
+  expect_halves(Run(SumOwn<4>{}, in, 64, 64), 4);
+  expect_halves(Run(SumOwn<5>{}, in, 64, 64), 5);
+  expect_halves(Run(SumOwn<6>{}, in, 64, 64), 6);
+  expect_halves(Run(SumOwn<16>{}, in, 64, 64), 16);
+}
+
 struct SumList {
   using In = float;
   using Out = float;

@@ -1,9 +1,8 @@
 // What a sum does with an element on the device. The mean shares it: it differs by a division at the end.
 //
-// Floating-point elements of a tile (8 vectors a thread) are added in f32, each position of the vector by itself and
-// then pairwise, and the sums of tiles in f64: so no element takes part in more than 11 f32 additions, and the longest
-// row is summed as exactly as a short one. Columns of FP8 add up to four tiles before they go over to f64. Integers are
-// added exactly.
+// Floating-point elements of a tile (8 vectors a thread) are added in f32 pairwise, and the sums of tiles in
+// f64: so no element takes part in more than 7 f32 additions, and the longest row is summed as exactly as a short one.
+// Columns of FP8 add up to four tiles before they go over to f64. Integers are added exactly.
 #ifndef KERNELWIRE_KERNELS_OPS_SUM_SUM_KERNEL_CUH_
 #define KERNELWIRE_KERNELS_OPS_SUM_SUM_KERNEL_CUH_
 
@@ -47,17 +46,14 @@ struct FloatSum {
   template <int kCount, int kLength>
   __device__ __forceinline__ void AddTile(const Operand<T, kLength, 1> (&tile)[kCount],
                                           const ElementNumbers& /*numbers*/, Total& total) const {
-    AccumulatorOf<T> sums[kLength];
+    AccumulatorOf<T> sums[kCount];
 #pragma unroll
     for (int u = 0; u < kCount; ++u) {
       AccumulatorOf<T> values[kLength];
       WidenPacked(tile[u].inputs[0], values);
-#pragma unroll
-      for (int j = 0; j < kLength; ++j) {
-        sums[j] = u == 0 ? values[j] : sums[j] + values[j];
-      }
+      sums[u] = SumPairwise<kLength>(values);
     }
-    total += static_cast<double>(SumPairwise<kLength>(sums));
+    total += static_cast<double>(SumPairwise<kCount>(sums));
   }
 
   /// Columns of FP8, each word of them as one. What is rounded is added by tiles first, so that an element's way to the
