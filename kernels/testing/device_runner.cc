@@ -156,4 +156,12 @@ std::vector<DeviceRunner*> AllDeviceRunners() {
   std::exit(2);
 }
 
+std::vector<std::int64_t> WidthsFor(const DeviceRunner& device, std::vector<std::int64_t> widths,
+                                    const std::vector<std::int64_t>& long_rows) {
+  if (device.name() != "host") {
+    widths.insert(widths.end(), long_rows.begin(), long_rows.end());
+  }
+  return widths;
+}
+
 }  // namespace kernelwire::testing

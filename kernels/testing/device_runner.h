@@ -3,6 +3,7 @@
 #ifndef KERNELWIRE_KERNELS_TESTING_DEVICE_RUNNER_H_
 #define KERNELWIRE_KERNELS_TESTING_DEVICE_RUNNER_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -56,6 +57,11 @@ class DeviceRunner {
 /// The environment variable KERNELWIRE_TEST_DEVICE=host|cuda narrows it to one, and makes its absence an error that
 /// ends the process.
 std::vector<DeviceRunner*> AllDeviceRunners();
+
+/// `widths`, and on a GPU those of `long_rows`, which it walks over. The host has no other way for these, and
+/// sanitizers take minutes over them there.
+std::vector<std::int64_t> WidthsFor(const DeviceRunner& device, std::vector<std::int64_t> widths,
+                                    const std::vector<std::int64_t>& long_rows);
 
 }  // namespace kernelwire::testing
 

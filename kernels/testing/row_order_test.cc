@@ -60,11 +60,10 @@ TEST_P(RowOrderTest, BitsDoNotFollowTheNumberOfRows) {
   for (DeviceRunner* const device : AllDeviceRunners()) {
     // Widths with every kind of tuning for one, some and many rows, the last ones read twice; odd ones begin rows
     // anywhere.
-    std::vector<std::int64_t> widths = {1200, 1537, 5000, 10240, 12289, 18432, 40000, 40001, 600'000, 600'001};
-    if (device->name() != "host") {  // blocks of clusters with shares of any number of warps
-      widths.insert(widths.end(), {20480, 57344, 81920, 98304, 114688, 163840, 180224});
-    }
-    for (const std::int64_t width : widths) {
+    const std::vector<std::int64_t> widths = {1200, 1537, 5000, 10240, 12289, 18432, 40000, 40001};
+    // Blocks of clusters with shares of any number of warps, and rows that are walked over.
+    const std::vector<std::int64_t> long_rows = {20480, 57344, 81920, 98304, 114688, 163840, 180224, 600'000, 600'001};
+    for (const std::int64_t width : WidthsFor(*device, widths, long_rows)) {
       ExpectFirstRowAlike(GetParam(), width, 0, *device);
       if (GetParam().parameters > 0) {
         ExpectFirstRowAlike(GetParam(), width, GetParam().parameters, *device);
@@ -155,11 +154,12 @@ TEST_P(RowOrderTest, TheUsualLaunchChangesNoBit) {
           << device.name() << ", " << request.name << ", output " << i;
     }
   };
-  for (const std::int64_t width :
-       {7,     64,    100,   101,   141,   173,   254,   256,   257,    320,    333,    508,    513,  661,
-        764,   768,   1000,  1001,  1024,  1025,  1301,  1537,  1999,   2048,   3000,   4097,   5000, 8192,
-        12289, 16384, 18432, 24580, 33001, 40000, 65536, 65540, 131073, 150000, 210001, 600'001}) {
-    for (DeviceRunner* const device : AllDeviceRunners()) {
+  const std::vector<std::int64_t> widths = {7,     64,    100,   101,   141,   173,   254,    256,   257,   320,
+                                            333,   508,   513,   661,   764,   768,   1000,   1001,  1024,  1025,
+                                            1301,  1537,  1999,  2048,  3000,  4097,  5000,   8192,  12289, 16384,
+                                            18432, 24580, 33001, 40000, 65536, 65540, 131073, 150000};
+  for (DeviceRunner* const device : AllDeviceRunners()) {
+    for (const std::int64_t width : WidthsFor(*device, widths, {210001, 600'001})) {
       compare(*device, std::max<std::int64_t>(3, 30000 / width), width);
     }
   }
@@ -214,8 +214,9 @@ TEST_P(RowOrderTest, RowsThatLeaveF32DoNotTroubleTheNext) {
   const auto& [name, row_inputs, parameters, dtype] = GetParam();
   // So many that blocks, and clusters, have several rows each; of the shortest a warp has some of either kind, and the
   // longest are walked over.
-  for (const std::int64_t width : {20, 64, 100, 200, 101, 10001, 20480, 30001, 600'000, 600'001}) {
-    for (DeviceRunner* const device : AllDeviceRunners()) {
+  for (DeviceRunner* const device : AllDeviceRunners()) {
+    for (const std::int64_t width :
+         WidthsFor(*device, {20, 64, 100, 200, 101, 10001, 20480, 30001}, {600'000, 600'001})) {
       const std::int64_t rows = device->name() == "host" ? 9 : width > 100'000 ? 60 : 999;
       const auto row_bytes = static_cast<std::size_t>(width) * SizeOf(dtype);
       OperatorCase test_case;

@@ -66,7 +66,8 @@ INSTANTIATE_TEST_SUITE_P(, AddRmsNormTest, ::testing::ValuesIn(AllDeviceRunners(
 
 TEST_P(AddRmsNormTest, IsRmsNormOfTheRoundedSumBitForBit) {
   for (const DataType dtype : {DataType::kFp16, DataType::kBf16, DataType::kFp32, DataType::kFp64}) {
-    for (const std::int64_t width : {1, 6, 100, 768, 1001, 4096, 9000, 40001, 140000, 532481}) {
+    for (const std::int64_t width :
+         WidthsFor(*GetParam(), {1, 6, 100, 768, 1001, 4096, 9000, 40001, 140000}, {532481})) {
       for (const char* const output_type : {"", "FP32", "FP64"}) {
         const Shape shape{width > 5000 ? 1 : 3, width};
         AttributeList attributes;
@@ -87,7 +88,7 @@ TEST_P(AddRmsNormTest, IsRmsNormOfTheRoundedSumBitForBit) {
 
 TEST_P(AddRmsNormTest, OutputsDoNotDependOnEachOther) {
   for (const DataType dtype : {DataType::kBf16, DataType::kFp32}) {
-    for (const std::int64_t width : {100, 4096, 40001, 532481}) {
+    for (const std::int64_t width : WidthsFor(*GetParam(), {100, 4096, 40001}, {532481})) {
       OperatorCase both =
           NormCase("case", {NormalTensor(dtype, {2, width}, 1), NormalTensor(dtype, {2, width}, 2), {}});
       const std::vector<HostTensor> expected = Run(both);
@@ -102,7 +103,7 @@ TEST_P(AddRmsNormTest, OutputsDoNotDependOnEachOther) {
 /// The ways in which callers reuse memory: y where b is and residual where a is, and one of the two without the other.
 TEST_P(AddRmsNormTest, OutputsMayLieWhereEitherInputDoes) {
   for (const DataType dtype : {DataType::kBf16, DataType::kFp32}) {
-    for (const std::int64_t width : {100, 2500, 40001, 532481}) {
+    for (const std::int64_t width : WidthsFor(*GetParam(), {100, 2500, 40001}, {532481})) {
       const OperatorCase apart =
           NormCase("case", {NormalTensor(dtype, {2, width}, 1), NormalTensor(dtype, {2, width}, 2), {}});
       const std::vector<HostTensor> expected = Run(apart);
@@ -140,7 +141,7 @@ TEST_P(AddRmsNormTest, StatisticsAreOfTheRoundedSum) {
 
 /// Rows whose squares leave f32 are computed again, after residual has taken the place of b.
 TEST_P(AddRmsNormTest, HugeRowsInPlace) {
-  for (const std::int64_t width : {64, 2500, 70000, 270001}) {
+  for (const std::int64_t width : WidthsFor(*GetParam(), {64, 2500, 70000}, {270001})) {
     OperatorCase test_case = NormCase(
         "case", {FilledTensor(DataType::kFp32, {1, width}, 1e30), FilledTensor(DataType::kFp32, {1, width}, 2e30), {}});
     test_case.layout.output_in_input[0] = 0;
