@@ -214,7 +214,7 @@ cudaError_t LaunchRowsOf(DataType y_type, RowAccess reached, std::int64_t rows, 
       return LaunchHeld<T, Kernels, decltype(shape)>(access, arguments, rows, stream);
     });
   }
-  arguments.tuning = StreamRows(row_bytes, rows, static_cast<int>(sizeof(T)));
+  arguments.tuning = StreamRows(Kernels::kWork, row_bytes, rows, static_cast<int>(sizeof(T)));
   const auto stream_rows = [&](auto out, auto how) {
     using Out = typename decltype(out)::Type;
     constexpr StreamAccess kHow = decltype(how)::value;

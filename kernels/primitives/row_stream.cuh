@@ -140,9 +140,7 @@ struct StreamedRow {
                                        int count) const {
     const RowSource<T> stretch = StretchOf(x, part.width, first, count);
     Held held;
-    if constexpr (Held::kPlain) {
-      held.template BeginPlain<Fill>(group, stretch, priority);
-    } else if constexpr (kAhead) {
+    if constexpr (kAhead) {
       held.template Begin<Fill>(group, stretch, place, priority);
     } else {
       held.template Begin<Fill>(group, stretch, place);

@@ -7,32 +7,12 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "kernels/primitives/cache_priority.cuh"
 #include "kernels/primitives/granule.cuh"
 #include "kernels/primitives/row_group.cuh"
 #include "kernels/primitives/row_stream.cuh"
 #include "kernels/primitives/vector_io.cuh"
 
 namespace kernelwire {
-
-/// Writes result(v) as this thread's vector `v` of the `count` elements from `to` on. `priority`: see StreamedRow.
-template <typename Held, typename Result>
-__device__ __forceinline__ void StoreAheadStretch(const BlockGroup& group, typename Held::Element* to, int count,
-                                                  CachePriority priority, const Result& result) {
-  if constexpr (!Held::kPlain) {
-    Held::Store(
-        group, to, count, nullptr, [&](int v, int) { return result(v); }, priority);
-  } else {
-    auto* const base = Held::Pinned(to + Held::IndexOf(group, 0));
-#pragma unroll
-    for (int v = 0; v < Held::kVectors; ++v) {
-      const Granule results = result(v);
-      if (Held::IndexOf(group, v) < count) {
-        StoreGranule(base + v * Held::template kStep<BlockGroup>, results, priority);
-      }
-    }
-  }
-}
 
 /// Writes the elements of a stretch to a row of another type than theirs, rounded once, after compute(at, y) has turned
 /// the vector y, which begins at element `at` of the row, into its results.

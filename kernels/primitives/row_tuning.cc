@@ -196,15 +196,20 @@ bool AreBalanced(RowWork work, std::int64_t row_bytes, std::int64_t rows, bool i
   return !is_long && (work == RowWork::kTwoInputs ? !AreSomeRows(row_bytes, rows) : ReadMuch(row_bytes, rows));
 }
 
+/// What the second-level cache keeps of a row, and of those read behind it, until its results want it again, while all
+/// else passes through it: less where another input does, in vectors; in words that takes longer.
+std::int64_t KeptBytes(RowWork work, bool in_words) {
+  const bool passes_twice = work == RowWork::kTwoInputs && !in_words;
+  return kKiB * kKiB * (work == RowWork::kSoftmax ? 12 : passes_twice ? 6 : 10);
+}
+
 /// How blocks share `rows` rows that are in parts. Short parts are several to a block, as soon as there are enough of
 /// them for all multiprocessors; of rows in words, whose blocks take longer to begin, more. Results lag by what keeps
-/// blocks from waiting for totals that are being made, but no more than what the second-level cache keeps of all that
-/// passes through it.
-StreamedParts ShareParts(StreamedParts parts, std::int64_t rows, bool in_words) {
+/// blocks from waiting for totals that are being made, and else by what the second-level cache keeps.
+StreamedParts ShareParts(RowWork work, StreamedParts parts, std::int64_t rows, bool in_words) {
   constexpr std::int64_t kSomeBytes = 16 * kKiB * kKiB;
   constexpr std::int64_t kManyBytes = 128 * kKiB * kKiB;
-  constexpr std::int64_t kKeptBytes = 8 * kKiB * kKiB;
-  constexpr std::int64_t kLeastAhead = 128;
+  constexpr std::int64_t kLeastAhead = 64;
   constexpr std::int64_t kMostAhead = 256;
   if (parts.count == 1) {
     return parts;
@@ -212,7 +217,8 @@ StreamedParts ShareParts(StreamedParts parts, std::int64_t rows, bool in_words) 
   const std::int64_t bytes = std::min(rows, kManyBytes / parts.bytes) * parts.count * parts.bytes;
   const std::int64_t of_block = kKiB * (in_words && bytes >= kManyBytes ? 64 : bytes >= kSomeBytes ? 32 : 16);
   parts.together = static_cast<int>(std::max<std::int64_t>(1, of_block / parts.bytes));
-  parts.ahead = static_cast<int>(std::clamp(kKeptBytes / (parts.bytes * parts.together), kLeastAhead, kMostAhead));
+  const std::int64_t behind = KeptBytes(work, in_words) - (parts.count - 1) * parts.bytes;  // negative: a long row
+  parts.ahead = static_cast<int>(std::clamp(behind / (parts.bytes * parts.together), kLeastAhead, kMostAhead));
   return parts;
 }
 
@@ -252,9 +258,9 @@ bool AreSomeRows(std::int64_t row_bytes, std::int64_t rows) {
 }
 
 /// Short rows have a small block each: most threads of a large one would have nothing to do.
-RowTuning StreamRows(std::int64_t row_bytes, std::int64_t rows, int element_bytes) {
+RowTuning StreamRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, int element_bytes) {
   const StreamedParts parts =
-      ShareParts(PartsOfStreamedRow(row_bytes, element_bytes), rows, AreHeldInWords(row_bytes, element_bytes));
+      ShareParts(work, PartsOfStreamedRow(row_bytes, element_bytes), rows, AreHeldInWords(row_bytes, element_bytes));
   const std::int64_t warps = (parts.bytes + kBytesOfStretch - 1) / kBytesOfStretch;
   const int most = parts.count > 1 ? kThreadsOfPart : kMostThreadsOfRowBlock;
   RowTuning tuning;
@@ -285,7 +291,7 @@ RowTuning TuneRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, int 
     return tuning;
   }
   if (row_bytes > device.LongestHeldRowBytes(row_bytes, element_bytes)) {
-    return StreamRows(row_bytes, rows, element_bytes);
+    return StreamRows(work, row_bytes, rows, element_bytes);
   }
   if (!in_words && !device.clusters) {
     return TuneRowsOfBlocks(row_bytes, plain, small_blocks);

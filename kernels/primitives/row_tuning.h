@@ -215,7 +215,7 @@ constexpr std::size_t StreamWorkspaceBytes(std::int64_t width, std::size_t eleme
 }
 
 /// For rows that are walked over, with results of any type.
-RowTuning StreamRows(std::int64_t row_bytes, std::int64_t rows, int element_bytes);
+RowTuning StreamRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, int element_bytes);
 
 /// Whether rows are less than all multiprocessors want at a time, so that latency is what counts.
 bool AreFewRows(std::int64_t row_bytes, std::int64_t rows);

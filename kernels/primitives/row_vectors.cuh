@@ -222,27 +222,17 @@ struct RowVectors : VectorLayout<T, kVectorsOfThread> {
   static constexpr int kFirstThatEnds = !std::is_same_v<Group, BlockGroup> && kVectors >= 3 ? kVectors - 1 : 0;
 
   /// Asks for a row, or a stretch of one. Finish must follow before any is used; in between, memory is on its way.
-  template <typename Fill, typename Group>
-  __device__ __forceinline__ void Begin(const Group& group, const RowSource<T>& row, Granule* place) {
+  /// `priority`: none, or a CachePriority of plain rows.
+  template <typename Fill, typename Group, typename... Priority>
+  __device__ __forceinline__ void Begin(const Group& group, const RowSource<T>& row, Granule* place,
+                                        Priority... priority) {
+    static_assert(kPlain || sizeof...(Priority) == 0);
     if constexpr (kPlain && kLasting) {
       BeginPlain<Fill>(group, row, CachePriority::kLong);
     } else if constexpr (kPlain) {
-      BeginPlain<Fill>(group, row);
+      BeginPlain<Fill>(group, row, priority...);
     } else {
       BeginShared(group, row, place);
-    }
-  }
-
-  /// The same of a plain row; `priority`: none, or a CachePriority.
-  template <typename Fill, typename Group, typename... Priority>
-  __device__ __forceinline__ void BeginPlain(const Group& group, const RowSource<T>& row, Priority... priority) {
-    static_assert(kPlain);
-    const T* const base = Pinned(row.data + IndexOf(group, 0));
-    const int left = row.count - IndexOf(group, 0);
-#pragma unroll
-    for (int v = 0; v < kVectors; ++v) {
-      vectors[v] = Filled<Granule>(Fill::template Value<T>());
-      LoadGranuleIf(left > v * kStep<Group>, base + v * kStep<Group>, vectors[v], priority...);
     }
   }
 
@@ -258,10 +248,10 @@ struct RowVectors : VectorLayout<T, kVectorsOfThread> {
   }
 
   /// Writes result(v, index) as this thread's vector `v`, which begins at element `index`, of the row of `count`
-  /// elements at `to`. Where index >= count it may be asked for, too, but is not written.
-  template <typename Group, typename Result>
+  /// elements at `to`. Where index >= count it may be asked for, too, but is not written. `priority`: as for Begin.
+  template <typename Group, typename Result, typename... Priority>
   static __device__ __forceinline__ void Store(const Group& group, T* to, int count, Granule* place,
-                                               const Result& result) {
+                                               const Result& result, Priority... priority) {
     T* const base = Pinned(to + IndexOf(group, 0));
 #pragma unroll
     for (int s = 0; s < kStretches; ++s) {
@@ -272,7 +262,7 @@ struct RowVectors : VectorLayout<T, kVectorsOfThread> {
         const int index = IndexOf(group, v);
         results[i] = result(v, index);
         if (kPlain && index < count) {
-          StoreGranule(base + v * kStep<Group>, results[i]);
+          StoreGranule(base + v * kStep<Group>, results[i], priority...);
         }
       }
       const int first = FirstOf(group, s);
@@ -289,6 +279,17 @@ struct RowVectors : VectorLayout<T, kVectorsOfThread> {
   }
 
  private:
+  template <typename Fill, typename Group, typename... Priority>
+  __device__ __forceinline__ void BeginPlain(const Group& group, const RowSource<T>& row, Priority... priority) {
+    const T* const base = Pinned(row.data + IndexOf(group, 0));
+    const int left = row.count - IndexOf(group, 0);
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v) {
+      vectors[v] = Filled<Granule>(Fill::template Value<T>());
+      LoadGranuleIf(left > v * kStep<Group>, base + v * kStep<Group>, vectors[v], priority...);
+    }
+  }
+
   template <typename Group>
   __device__ __forceinline__ void BeginShared(const Group& group, const RowSource<T>& row, Granule* place) {
 #pragma unroll

@@ -169,9 +169,9 @@ TEST(RowTuningTest, PartsOfLongRowsFollowFromTheirBytes) {
   for (const std::int64_t row_bytes :
        {kLongestHeldRow + 2, std::int64_t{2} << 20, (std::int64_t{4} << 20) + 6, std::int64_t{64} << 20,
         (std::int64_t{64} << 20) + 16, std::int64_t{8} << 30, std::numeric_limits<std::int64_t>::max()}) {
-    const StreamedParts alone = StreamRows(row_bytes, 1, 1).parts;
+    const StreamedParts alone = StreamRows(RowWork::kOneSum, row_bytes, 1, 1).parts;
     for (const std::int64_t rows : {1, 16, 256, 100000}) {
-      const RowTuning tuning = StreamRows(row_bytes, rows, 1);
+      const RowTuning tuning = StreamRows(RowWork::kMoments, row_bytes, rows, 1);
       SCOPED_TRACE(std::to_string(row_bytes) + " bytes, " + std::to_string(rows) + " rows: " + tuning.ToString());
       EXPECT_EQ(tuning.parts.bytes, alone.bytes);
       EXPECT_EQ(tuning.parts.count, alone.count);
@@ -189,7 +189,7 @@ TEST(RowTuningTest, PartsOfLongRowsFollowFromTheirBytes) {
 TEST(RowTuningTest, OnlyRowsThatNoClusterHoldsHaveParts) {
   constexpr std::int64_t kLongestInWords = kMostBlocksOfRow * kLongestRowOfBlockInWords;
   const auto parts_of = [](std::int64_t row_bytes, int element_bytes) {
-    const int parts = StreamRows(row_bytes, 1000, element_bytes).parts.count;
+    const int parts = StreamRows(RowWork::kOneSum, row_bytes, 1000, element_bytes).parts.count;
     EXPECT_EQ(StreamWorkspaceBytes(row_bytes / element_bytes, static_cast<std::size_t>(element_bytes), 1000) == 0,
               parts == 1)
         << row_bytes << " bytes";

@@ -94,7 +94,7 @@ __device__ __forceinline__ void StoreNormalisedAhead(const BlockGroup& group, co
     weight.Prefetch(group, count);
     bias.Prefetch(group, count);
     const Held held = ahead.template Next<false>(group, source, range, first, count);
-    StoreAheadStretch<Held>(group, row.y + first, count, priority, [&](int v) {
+    const auto result_of = [&](int v, int) {
       Acc values[Held::kLength];
       Acc weights[Held::kLength];
       Acc biases[Held::kLength];
@@ -103,7 +103,8 @@ __device__ __forceinline__ void StoreNormalisedAhead(const BlockGroup& group, co
       bias.FetchedValues(v, biases);
       Normalise(moments, inv_std_dev, weights, biases, values);
       return Pack<T>(values);
-    });
+    };
+    Held::Store(group, row.y + first, count, nullptr, result_of, priority);
   });
 }
 

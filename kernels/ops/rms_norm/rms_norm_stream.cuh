@@ -131,7 +131,7 @@ __device__ __forceinline__ bool StoreScaledAhead(const BlockGroup& group, const 
       weight.Prefetch(group, count);
     }
     const Held held = ahead.template Next<true>(group, source, range, first, count);
-    StoreAheadStretch<Held>(group, row.y + first, count, priority, [&](int v) {
+    const auto result_of = [&](int v, int) {
       Acc weights[Held::kLength];
       Acc values[Held::kLength];
       weight.FetchedValues(v, weights);
@@ -141,7 +141,8 @@ __device__ __forceinline__ bool StoreScaledAhead(const BlockGroup& group, const 
         values[j] = Times(values[j], scale.factor) * weights[j];
       }
       return Pack<T>(values);
-    });
+    };
+    Held::Store(group, row.y + first, count, nullptr, result_of, priority);
   });
   return true;
 }

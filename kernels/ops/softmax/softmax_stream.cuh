@@ -99,12 +99,13 @@ __device__ __forceinline__ void StoreProbabilities(const BlockGroup& group, cons
   if constexpr (Source::kAhead) {
     ForEachStretch<T>(group, range, [&](std::int64_t first, int count) {
       const Held held = ahead.template Next<true>(group, source, range, first, count);
-      StoreAheadStretch<Held>(group, y + first, count, priority, [&](int v) {
+      const auto result_of = [&](int v, int) {
         Acc values[Held::kLength];
         Unpack<T>(held.vectors[v], values);
         compute(first, values);
         return Pack<T>(values);
-      });
+      };
+      Held::Store(group, y + first, count, nullptr, result_of, priority);
     });
   } else {
     ForEachStretchBackwards<T>(group, range, [&](std::int64_t first, int count) {
