@@ -1,8 +1,8 @@
 // What a sum does with an element on the device. The mean shares it: it differs by a division at the end.
 //
-// Floating-point elements of a tile (8 vectors a thread) are added in f32 pairwise, and the sums of tiles in
-// f64: so no element takes part in more than 7 f32 additions, and the longest row is summed as exactly as a short one.
-// Columns of FP8 add up to four tiles before they go over to f64. Integers are added exactly.
+// Floating-point elements of a tile (8 vectors a thread) are added in f32 pairwise, and the sums of tiles in f64: so no
+// element takes part in more than 7 f32 additions, and the longest row is summed as exactly as a short one. Columns of
+// FP8 add up to four tiles before they go over to f64. Integers are added exactly.
 #ifndef KERNELWIRE_KERNELS_OPS_SUM_SUM_KERNEL_CUH_
 #define KERNELWIRE_KERNELS_OPS_SUM_SUM_KERNEL_CUH_
 
@@ -56,8 +56,8 @@ struct FloatSum {
     total += static_cast<double>(SumPairwise<kCount>(sums));
   }
 
-  /// Columns of FP8, each word of them as one. What is rounded is added by tiles first, so that an element's way to the
-  /// sum is as short as in a row; what is not goes row by row, which takes fewer registers.
+  /// Columns of FP8, each word of them as one. What is rounded is added by tiles first, which keeps an element's way
+  /// to the sum short; what is not goes row by row, which takes fewer registers.
   template <int kCount, int kLength>
   __device__ __forceinline__ void AddColumns(const Operand<T, kLength, 1> (&rows)[kCount],
                                              float (&sums)[kLength]) const {
