@@ -58,8 +58,9 @@ class DeviceRunner {
 /// ends the process.
 std::vector<DeviceRunner*> AllDeviceRunners();
 
-/// `widths`, and on a GPU those of `long_rows`, which it walks over. The host has no other way for these, and
-/// sanitizers take minutes over them there.
+/// `widths`, and on a GPU those of `long_rows`, for which it has ways of its own: clusters, and parts. The host's own
+/// ways begin where a row reads and writes 256 KiB, or 1 MiB (row_work.h): `widths` should reach there. Sanitizers take
+/// minutes over longer rows.
 std::vector<std::int64_t> WidthsFor(const DeviceRunner& device, std::vector<std::int64_t> widths,
                                     const std::vector<std::int64_t>& long_rows);
 

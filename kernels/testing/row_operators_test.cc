@@ -103,7 +103,7 @@ INSTANTIATE_TEST_SUITE_P(, RowOperatorsTest, ::testing::ValuesIn(AllSubjects()),
 /// rows.
 TEST_P(RowOperatorsTest, StridesDoNotChangeBits) {
   for (const DataType dtype : {DataType::kFp16, DataType::kBf16, DataType::kFp32, DataType::kFp64}) {
-    for (const std::int64_t width : WidthsFor(*GetParam().device, {1, 7, 100, 512, 4099, 34000}, {532483})) {
+    for (const std::int64_t width : WidthsFor(*GetParam().device, {1, 7, 100, 512, 4099, 34000, 70001}, {532483})) {
       const OperatorCase dense = MakeCase(Rows(), dtype, {width > 10000 ? 2 : 5, width}, 21);
       const Bits expected = Run(dense);
       for (const std::int64_t gap : {1, 8, 13}) {
@@ -127,7 +127,7 @@ TEST_P(RowOperatorsTest, StridesDoNotChangeBits) {
 /// Results in the memory of what they are computed from, dense and strided.
 TEST_P(RowOperatorsTest, InPlaceDoesNotChangeBits) {
   for (const DataType dtype : {DataType::kFp16, DataType::kBf16, DataType::kFp32, DataType::kFp64}) {
-    for (const std::int64_t width : WidthsFor(*GetParam().device, {1, 100, 333, 2500, 9001, 40000}, {532483})) {
+    for (const std::int64_t width : WidthsFor(*GetParam().device, {1, 100, 333, 2500, 9001, 40000, 70001}, {532483})) {
       const OperatorCase apart = MakeCase(Rows(), dtype, {width > 10000 ? 2 : 5, width}, 22);
       const Bits expected = Run(apart);
       for (const std::int64_t stride : {std::int64_t{0}, width + 3}) {

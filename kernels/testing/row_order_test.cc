@@ -60,7 +60,7 @@ TEST_P(RowOrderTest, BitsDoNotFollowTheNumberOfRows) {
   for (DeviceRunner* const device : AllDeviceRunners()) {
     // Widths with every kind of tuning for one, some and many rows, the last ones read twice; odd ones begin rows
     // anywhere.
-    const std::vector<std::int64_t> widths = {1200, 1537, 5000, 10240, 12289, 18432, 40000, 40001};
+    const std::vector<std::int64_t> widths = {1200, 1537, 5000, 10240, 12289, 18432, 40000, 40001, 150000};
     // Blocks of clusters with shares of any number of warps, and rows that are walked over.
     const std::vector<std::int64_t> long_rows = {20480, 57344, 81920, 98304, 114688, 163840, 180224, 600'000, 600'001};
     for (const std::int64_t width : WidthsFor(*device, widths, long_rows)) {
@@ -216,7 +216,7 @@ TEST_P(RowOrderTest, RowsThatLeaveF32DoNotTroubleTheNext) {
   // longest are walked over.
   for (DeviceRunner* const device : AllDeviceRunners()) {
     for (const std::int64_t width :
-         WidthsFor(*device, {20, 64, 100, 200, 101, 10001, 20480, 30001}, {600'000, 600'001})) {
+         WidthsFor(*device, {20, 64, 100, 200, 101, 10001, 20480, 30001, 150000}, {600'000, 600'001})) {
       const std::int64_t rows = device->name() == "host" ? 9 : width > 100'000 ? 60 : 999;
       const auto row_bytes = static_cast<std::size_t>(width) * SizeOf(dtype);
       OperatorCase test_case;

@@ -88,7 +88,7 @@ TEST_P(AddRmsNormTest, IsRmsNormOfTheRoundedSumBitForBit) {
 
 TEST_P(AddRmsNormTest, OutputsDoNotDependOnEachOther) {
   for (const DataType dtype : {DataType::kBf16, DataType::kFp32}) {
-    for (const std::int64_t width : WidthsFor(*GetParam(), {100, 4096, 40001}, {532481})) {
+    for (const std::int64_t width : WidthsFor(*GetParam(), {100, 4096, 40001, 70001}, {532481})) {
       OperatorCase both =
           NormCase("case", {NormalTensor(dtype, {2, width}, 1), NormalTensor(dtype, {2, width}, 2), {}});
       const std::vector<HostTensor> expected = Run(both);
@@ -103,7 +103,7 @@ TEST_P(AddRmsNormTest, OutputsDoNotDependOnEachOther) {
 /// The ways in which callers reuse memory: y where b is and residual where a is, and one of the two without the other.
 TEST_P(AddRmsNormTest, OutputsMayLieWhereEitherInputDoes) {
   for (const DataType dtype : {DataType::kBf16, DataType::kFp32}) {
-    for (const std::int64_t width : WidthsFor(*GetParam(), {100, 2500, 40001}, {532481})) {
+    for (const std::int64_t width : WidthsFor(*GetParam(), {100, 2500, 40001, 70001}, {532481})) {
       const OperatorCase apart =
           NormCase("case", {NormalTensor(dtype, {2, width}, 1), NormalTensor(dtype, {2, width}, 2), {}});
       const std::vector<HostTensor> expected = Run(apart);
