@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "kernels/primitives/minus_infinity.h"
+#include "kernels/primitives/two_parts.cuh"
 
 namespace kernelwire {
 
@@ -45,6 +46,15 @@ __device__ __forceinline__ float LogNearOne(float x) {
   return fmaf(x * x, p, x);
 }
 
+/// The logarithm of a number, within 2^-25.
+template <typename Real>
+__device__ __forceinline__ TwoParts<float> LogInTwo(const SplitNumber<Real>& split) {
+  constexpr float kLog2High = 0.693115234375F;  // 12 bits: its product with an exponent is exact
+  constexpr float kLog2Low = 3.1946183e-5F;
+  const auto exponent = static_cast<float>(split.exponent);
+  return {__fmul_rn(exponent, kLog2High), fmaf(exponent, kLog2Low, LogNearOne(static_cast<float>(split.mantissa - 1)))};
+}
+
 /// log(sum) + offset, rounded to f32: within half a unit of its last place and 2^-24, or, where `kShort`, which takes
 /// half as many steps, within one and 2^-22. -infinity and infinity for a sum of 0 and of infinity, whatever the
 /// offset; NaN for NaN. All in f32 but for the first step: an f64 logarithm takes some forty in f64, for which rows of
@@ -53,23 +63,17 @@ __device__ __forceinline__ float LogNearOne(float x) {
 template <bool kShort, typename Sum>
 __device__ __forceinline__ float LogOfSum(Sum sum, float offset) {
   const SplitNumber<Sum> split(sum);
-  const auto exponent = static_cast<float>(split.exponent);
   float result;
   if constexpr (kShort) {
+    const auto exponent = static_cast<float>(split.exponent);
     float power;
     asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(static_cast<float>(split.mantissa)));
     constexpr float kLog2 = 0.69314718F;
     result = fmaf(exponent, kLog2, power * kLog2) + offset;
   } else {
-    constexpr float kLog2High = 0.693115234375F;  // 12 bits: its product with an exponent is exact
-    constexpr float kLog2Low = 3.1946183e-5F;
-    const float rest = fmaf(exponent, kLog2Low, LogNearOne(static_cast<float>(split.mantissa - 1)));
-    // The sum of the two that may be large, and what rounding took from it (Knuth's two-sum).
-    const float high = __fmul_rn(exponent, kLog2High);
-    const float total = __fadd_rn(offset, high);
-    const float added = __fsub_rn(total, offset);
-    const float lost = __fadd_rn(__fsub_rn(offset, __fsub_rn(total, added)), __fsub_rn(high, added));
-    result = total + (lost + rest);
+    const TwoParts<float> log = LogInTwo(split);
+    const TwoParts<float> total = SumInTwo(offset, log.value);
+    result = total.value + (total.rest + log.rest);
   }
   const auto special = sum == 0 ? kMinusInfinity<float> : static_cast<float>(sum);
   return sum > 0 && isfinite(sum) ? result : special;

@@ -86,6 +86,25 @@ TEST_P(LogSoftmaxTest, ALargeMaximumCostsNoDigits) {
   }
 }
 
+/// A GPU rounds FP32 results once, by half a unit of the last place; beyond that the logarithm itself is off by 2^-25.
+TEST_P(LogSoftmaxTest, FloatResultsAreWithinUnitsOfTheLastPlace) {
+  const double most_units = GetParam()->name() == "cuda" ? 0.5 : 2.0;
+  for (const std::int64_t width : {2, 64, 333, 1001, 4096, 12289, 70001, 300000}) {
+    const HostTensor x = NormalTensor(DataType::kFp32, {1, width});
+    const std::vector<double> values = ToDoubles(x);
+    double sum = 0.0;
+    for (const double value : values) {
+      sum += std::exp(value);
+    }
+    const std::vector<double> y = Run(x);
+    for (std::size_t i = 0; i < y.size(); ++i) {
+      const double expected = values[i] - std::log(sum);
+      const double unit = std::ldexp(1.0, std::ilogb(expected) - 23);
+      ASSERT_NEAR(y[i], expected, most_units * unit + 0x1p-24) << i << " of " << width;
+    }
+  }
+}
+
 /// Stretches of -infinity, as long as any thread's share of the row, are -infinity in the result and nothing else.
 TEST_P(LogSoftmaxTest, MaskedStretchesDoNotSpread) {
   constexpr double kMasked = -std::numeric_limits<double>::infinity();

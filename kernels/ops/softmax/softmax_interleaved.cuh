@@ -10,6 +10,7 @@
 #include "kernels/core/launch.h"
 #include "kernels/device/launch.cuh"
 #include "kernels/ops/softmax/softmax_interleaved_held.cuh"
+#include "kernels/ops/softmax/softmax_result.cuh"
 #include "kernels/ops/softmax/softmax_row.cuh"
 #include "kernels/primitives/running_softmax.cuh"
 #include "kernels/primitives/vector_io.cuh"

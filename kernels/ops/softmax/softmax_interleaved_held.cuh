@@ -8,6 +8,7 @@
 
 #include "kernels/device/launch.cuh"
 #include "kernels/ops/softmax/softmax_interleaved_share.h"
+#include "kernels/ops/softmax/softmax_result.cuh"
 #include "kernels/ops/softmax/softmax_row.cuh"
 #include "kernels/primitives/running_softmax.cuh"
 #include "kernels/primitives/vector_io.cuh"
@@ -185,7 +186,11 @@ __global__ void __launch_bounds__(InterleavedThread<kParts>::kThreads)
     const Result last_row(RunningSoftmax<Acc>{maxima[kRows - 1], sums[kRows - 1]});
     const auto result = [&](int row, Acc value) {
       const Result& own = row == 0 ? first_row : last_row;
-      return kKeep ? own.Quotient(value) : own(value);
+      if constexpr (kKeep) {
+        return own.Quotient(value);
+      } else {
+        return own(value);
+      }
     };
     held.Store(result, thread.part, count, arguments.inner, piece.y + place.number * kRows);
   }

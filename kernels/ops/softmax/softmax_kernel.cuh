@@ -9,6 +9,7 @@
 #include "kernels/core/launch.h"
 #include "kernels/ops/softmax/softmax_exponentials.cuh"
 #include "kernels/ops/softmax/softmax_interleaved.cuh"
+#include "kernels/ops/softmax/softmax_result.cuh"
 #include "kernels/ops/softmax/softmax_row.cuh"
 #include "kernels/ops/softmax/softmax_stream.cuh"
 #include "kernels/primitives/row_access.h"
@@ -22,6 +23,11 @@ namespace kernelwire {
 template <typename T, typename Group>
 inline constexpr bool kShowsMerges = sizeof(T) == 4 && std::is_same_v<Group, BlockGroup>;
 
+/// What a warp adds a stretch's sums in: FP32 results would show what is lost where lanes meet, most beside one large
+/// exponential.
+template <typename T, typename Acc>
+using SumOfLanes = std::conditional_t<sizeof(T) == 4, double, Acc>;
+
 /// What a thread knows when its group has agreed on a row: the row's statistics, and the maxima that its own
 /// exponentials were taken below.
 template <typename Statistics, typename Acc, int kStretches>
@@ -34,7 +40,8 @@ struct AgreedRow {
 /// its own maximum, and the merge rescales.
 template <typename Out, typename Acc, typename Held, typename Group>
 __device__ __forceinline__ auto Agree(Group& group, Held& held, Exponentials<Out, Acc, Held>& exponentials) {
-  using Statistics = std::conditional_t<kShowsMerges<Out, Group>, TwoPartSoftmax, RunningSoftmax<Acc, Acc>>;
+  using Sum = SumOfLanes<Out, Acc>;
+  using Statistics = std::conditional_t<kShowsMerges<Out, Group>, TwoPartSoftmax, RunningSoftmax<Acc, Sum>>;
   AgreedRow<Statistics, Acc, Held::kStretches> agreed;
   RowParts<Statistics, Held::kStretches> parts;
 #pragma unroll
@@ -44,9 +51,14 @@ __device__ __forceinline__ auto Agree(Group& group, Held& held, Exponentials<Out
   held.StayPacked();
 #pragma unroll
   for (int s = 0; s < Held::kStretches; ++s) {
-    const Acc own = exponentials.Compute(held, s, agreed.own_maxima[s]);
-    const Acc sum = group.ReduceWarp(own, [](Acc a, Acc b) { return a + b; });
-    parts.of_stretch[s] = Statistics{agreed.own_maxima[s], sum};
+    const auto own = static_cast<Sum>(exponentials.Compute(held, s, agreed.own_maxima[s]));
+    const Sum sum = group.ReduceWarp(own, [](Sum a, Sum b) { return a + b; });
+    if constexpr (kShowsMerges<Out, Group>) {
+      const auto rounded = static_cast<Acc>(sum);
+      parts.of_stretch[s] = {agreed.own_maxima[s], rounded, static_cast<Acc>(sum - static_cast<Sum>(rounded))};
+    } else {
+      parts.of_stretch[s] = {agreed.own_maxima[s], sum};
+    }
   }
   if constexpr (std::is_same_v<Group, BlockGroup>) {
     agreed.row = group.ReduceStretches(parts, Statistics::Empty(),
@@ -55,6 +67,50 @@ __device__ __forceinline__ auto Agree(Group& group, Held& held, Exponentials<Out
     agreed.row = parts.of_stretch[0];
   }
   return agreed;
+}
+
+/// Those of a vector from the exponentials that the sum was made of.
+template <typename Out, typename Acc, typename Held, typename Agreed, bool kWhole>
+__device__ __forceinline__ auto KeptProbabilities(const Agreed& agreed, const Exponentials<Out, Acc, Held>& kept,
+                                                  const Probabilities<Out, Acc, kWhole>& result) {
+  struct Factors {
+    Acc of_stretch[Held::kStretches];
+  } factors;
+#pragma unroll
+  for (int s = 0; s < Held::kStretches; ++s) {
+    // Where the row is nothing but -infinity, 0 * (1 / 0) gives the NaN that is due.
+    const Acc factor = SoftmaxExp<Out>(agreed.own_maxima[s] - SoftmaxOffset(agreed.row.maximum));
+    factors.of_stretch[s] = sizeof(Out) == 2 ? factor * result.last : factor;
+  }
+  return [&kept, factors, result](int v, int) {
+    Acc values[Held::kLength];
+#pragma unroll
+    for (int j = 0; j < Held::kLength; ++j) {
+      const Acc exponential = kept.values[v * Held::kLength + j] * factors.of_stretch[v / Held::kVectorsOfStretch];
+      values[j] = sizeof(Out) == 2 ? exponential : result.Quotient(exponential);
+    }
+    return Pack<Out>(values);
+  };
+}
+
+/// The results of a row whose statistics are known.
+template <bool kLog, typename Out, typename Acc, typename Held, typename Group, typename Row, typename Agreed>
+__device__ __forceinline__ void StoreResults(const Group& group, const Held& held, const Row& row, const Agreed& agreed,
+                                             const Exponentials<Out, Acc, Held>& kept, Granule* out) {
+  const SoftmaxResult<kLog, Out, Acc, sizeof(Out) == 4> result(agreed.row);
+  if constexpr (kLog || kShowsMerges<Out, Group>) {
+    Held::Store(group, row.y, row.x.count, out, [&](int v, int) {
+      Acc values[Held::kLength];
+      Unpack<Out>(held.vectors[v], values);
+#pragma unroll
+      for (Acc& value : values) {
+        value = result(value);
+      }
+      return Pack<Out>(values);
+    });
+  } else {
+    Held::Store(group, row.y, row.x.count, out, KeptProbabilities(agreed, kept, result));
+  }
 }
 
 /// Rows that registers hold: each is read once, and written after all of it has been read.
@@ -76,31 +132,12 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess), Shape::ResidentB
       return SoftmaxRowAt<T, T>(arguments, index);
     }
   };
-  ForEachRow<Shape::kLooksAhead, kAccess>(
-      group, arguments.tuning, arguments.pieces, row_at, space, begin,
-      [&](const auto& row, Loads& loads, const auto& /*again*/) {
-        constexpr bool kAnew = kShowsMerges<T, typename Shape::Group>;
-        Exponentials<T, Acc, Held> exponentials;
-        const auto agreed = Agree(group, loads.x, exponentials);
-        const SoftmaxResult<kLog, T, Acc, kAnew> result(agreed.row);
-        Acc factors[Held::kStretches];
-#pragma unroll
-        for (int s = 0; s < Held::kStretches; ++s) {
-          // Where the row is nothing but -infinity, 0 * (1 / 0) gives the NaN that is due.
-          factors[s] = SoftmaxExp<T>(agreed.own_maxima[s] - SoftmaxOffset(agreed.row.maximum));
-          factors[s] = sizeof(T) == 2 ? factors[s] * result.last : factors[s];
-        }
-        Held::Store(group, row.y, row.x.count, space.Out(), [&](int v, int) {
-          Acc values[Held::kLength];
-          Unpack<T>(loads.x.vectors[v], values);
-#pragma unroll
-          for (int j = 0; j < Held::kLength; ++j) {
-            const Acc exponential = exponentials.values[v * Held::kLength + j] * factors[v / Held::kVectorsOfStretch];
-            values[j] = kLog || kAnew ? result(values[j]) : sizeof(T) == 2 ? exponential : result.Quotient(exponential);
-          }
-          return Pack<T>(values);
-        });
-      });
+  const auto work_on = [&](const auto& row, Loads& loads, const auto& /*again*/) {
+    Exponentials<T, Acc, Held> exponentials;
+    const auto agreed = Agree(group, loads.x, exponentials);
+    StoreResults<kLog>(group, loads.x, row, agreed, exponentials, space.Out());
+  };
+  ForEachRow<Shape::kLooksAhead, kAccess>(group, arguments.tuning, arguments.pieces, row_at, space, begin, work_on);
 }
 
 template <typename T, bool kLog>

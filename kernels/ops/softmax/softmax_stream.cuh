@@ -10,6 +10,7 @@
 #include "kernels/device/launch.cuh"
 #include "kernels/ops/softmax/softmax.h"
 #include "kernels/ops/softmax/softmax_exponentials.cuh"
+#include "kernels/ops/softmax/softmax_result.cuh"
 #include "kernels/ops/softmax/softmax_row.cuh"
 #include "kernels/primitives/cache_priority.cuh"
 #include "kernels/primitives/rounded_product.cuh"
@@ -89,7 +90,7 @@ __device__ __forceinline__ void StoreProbabilities(const BlockGroup& group, cons
                                                    const Result& result, CachePriority priority, Granule* out) {
   using T = typename Source::Element;
   using Held = typename Source::Held;
-  using Acc = decltype(result.maximum);
+  using Acc = AccumulatorOf<T, Out>;
   const auto compute = [&](std::int64_t, Acc(&values)[Held::kLength]) {
 #pragma unroll
     for (Acc& value : values) {

@@ -174,6 +174,25 @@ TEST_P(SoftmaxTest, ARowOfOneIsExactlyOneAndAConstantRowExactlyEven) {
   EXPECT_THAT(ToDoubles(Run(MakeCase(FromDoubles(DataType::kFp32, {1, 4096}, constant)))), ::testing::Each(0x1p-12));
 }
 
+/// On a GPU an exponential is within a unit of the last place and its quotient rounds by half; the sum adds little.
+/// Differences from the maximum are exact here.
+TEST_P(SoftmaxTest, FloatResultsAreWithinUnitsOfTheLastPlace) {
+  const double most_units = GetParam()->name() == "cuda" ? 2.0 : 4.0;
+  for (const std::int64_t width : {5, 64, 333, 1001, 4096, 12289, 70001, 300000}) {
+    std::vector<double> values;
+    double sum = 0.0;
+    for (std::int64_t i = 0; i < width; ++i) {
+      values.push_back(static_cast<double>(i * 7919 % 997) / -64.0);  // the first is the largest, 0
+      sum += std::exp(values.back());
+    }
+    const std::vector<double> y = ToDoubles(Run(MakeCase(FromDoubles(DataType::kFp32, {1, width}, values))));
+    for (std::size_t i = 0; i < y.size(); ++i) {
+      const double expected = std::exp(values[i]) / sum;
+      ASSERT_NEAR(y[i], expected, most_units * std::ldexp(1.0, std::ilogb(expected) - 23)) << i << " of " << width;
+    }
+  }
+}
+
 /// exp(-90) and exp(-100) are subnormal in f32.
 TEST_P(SoftmaxTest, SubnormalResultsAreKept) {
   for (const char* const algorithm : {"safe", "online"}) {
