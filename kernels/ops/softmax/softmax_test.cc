@@ -174,10 +174,10 @@ TEST_P(SoftmaxTest, ARowOfOneIsExactlyOneAndAConstantRowExactlyEven) {
   EXPECT_THAT(ToDoubles(Run(MakeCase(FromDoubles(DataType::kFp32, {1, 4096}, constant)))), ::testing::Each(0x1p-12));
 }
 
-/// On a GPU an exponential is within a unit of the last place and its quotient rounds by half; the sum adds little.
+/// On a GPU an exponential is within two units of the last place and its quotient rounds by half; the sum adds little.
 /// Differences from the maximum are exact here.
 TEST_P(SoftmaxTest, FloatResultsAreWithinUnitsOfTheLastPlace) {
-  const double most_units = GetParam()->name() == "cuda" ? 2.0 : 4.0;
+  const double most_units = GetParam()->name() == "cuda" ? 3.0 : 4.0;
   for (const std::int64_t width : {5, 64, 333, 1001, 4096, 12289, 70001, 300000}) {
     std::vector<double> values;
     double sum = 0.0;
