@@ -69,7 +69,7 @@ __device__ __forceinline__ auto Agree(Group& group, Held& held, Exponentials<Out
   return agreed;
 }
 
-/// Those of a vector from the exponentials that the sum was made of.
+/// The probabilities of each vector, from the exponentials that the sum was made of.
 template <typename Out, typename Acc, typename Held, typename Agreed, bool kWhole>
 __device__ __forceinline__ auto KeptProbabilities(const Agreed& agreed, const Exponentials<Out, Acc, Held>& kept,
                                                   const Probabilities<Out, Acc, kWhole>& result) {
