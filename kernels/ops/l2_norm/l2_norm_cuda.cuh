@@ -2,13 +2,21 @@
 #ifndef KERNELWIRE_KERNELS_OPS_L2_NORM_L2_NORM_CUDA_CUH_
 #define KERNELWIRE_KERNELS_OPS_L2_NORM_L2_NORM_CUDA_CUH_
 
+#include <type_traits>
+
 #include "kernels/ops/l2_norm/l2_norm_kernel.cuh"
 
 namespace kernelwire {
 
 template <typename T>
 cudaError_t LaunchNormOf(const Launch& launch, cudaStream_t stream) {
-  return LaunchReduction(launch, SquareSum<T>{launch.plan->Params<ReduceParams>().accumulator}, stream);
+  if constexpr (!std::is_integral_v<T> && !std::is_same_v<T, double>) {
+    const DataType accumulator = launch.plan->Params<ReduceParams>().accumulator;
+    if (accumulator != DataType::kFp32) {
+      return LaunchReduction(launch, NamedSquareSum<T>{accumulator}, stream);
+    }
+  }
+  return LaunchReduction(launch, SquareSum<T>{}, stream);
 }
 
 extern template cudaError_t LaunchNormOf<__half>(const Launch&, cudaStream_t);

@@ -49,6 +49,33 @@ TEST_P(L2NormTest, NoSquareOverflowsOrVanishes) {
   }
 }
 
+// So many elements that threads have whole tiles: 4096 times 3 and -4, whose squares are 64 * 64 * 5 * 5.
+TEST_P(L2NormTest, NoSquareOfALongRowOverflowsOrVanishes) {
+  constexpr std::int64_t kWidth = 8192;
+  const auto length_of = [&](DataType dtype, double scale, double first) {
+    std::vector<double> row(kWidth);
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      row[i] = (i % 2 == 0 ? 3 : -4) * scale;
+    }
+    row[1000] = std::isnan(first) || first > row[1000] ? first : row[1000];
+    return Values(ReductionOf(FromDoubles(dtype, {kWidth}, row)))[0];
+  };
+  for (const auto& [dtype, scales] : {std::pair{DataType::kFp32, std::vector<double>{0x1p118, 1.0, 0x1p-100, 0x1p-149}},
+                                      {DataType::kBf16, {0x1p118, 1.0, 0x1p-100, 0x1p-133}},
+                                      {DataType::kFp16, {0x1p7, 1.0, 0x1p-24}},
+                                      {DataType::kFp8E4m3, {0x1p6, 1.0, 0x1p-9}},
+                                      {DataType::kFp8E5m2, {0x1p12, 1.0, 0x1p-16}}}) {
+    for (const double scale : scales) {
+      EXPECT_EQ(length_of(dtype, scale, 0.0), 320 * scale) << NameOf(dtype) << ", " << scale;
+    }
+  }
+  for (const DataType dtype : {DataType::kFp32, DataType::kBf16}) {
+    EXPECT_EQ(length_of(dtype, 0x1p-100, 0x1p100), 0x1p100) << NameOf(dtype);
+    EXPECT_EQ(length_of(dtype, 1.0, HUGE_VAL), HUGE_VAL) << NameOf(dtype);
+    EXPECT_TRUE(std::isnan(length_of(dtype, 1.0, std::nan("")))) << NameOf(dtype);
+  }
+}
+
 // Blocks of one row that f32 can hold, and others that it cannot.
 TEST_P(L2NormTest, ARowMayHoldTheHugeAndTheTinySideBySide) {
   std::vector<double> row(10000, 1.0);
