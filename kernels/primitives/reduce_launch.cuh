@@ -248,17 +248,22 @@ cudaError_t LaunchColumns(ReduceArguments arguments, const R& reduction, cudaStr
 }
 
 /// Whether vectors would leave most multiprocessors without a column. Where a lane goes on reading, narrow reads cost
-/// more than that, unless what is done with an element costs yet more, or a vector may take several reads. Where a
-/// thread has the rows of two lanes at once, half as many threads are enough. How many columns a thread has changes no
-/// bit.
+/// more than that sooner: the sooner, the wider elements and what is read of them are. Where a thread has the rows of
+/// two lanes at once, half as many threads are enough. How many columns a thread has changes no bit.
 template <typename R, int kLength, ColumnReads kReads>
 bool AreFewColumns(const ReduceArguments& arguments) {
   constexpr std::int64_t kFewThreads = 65536;
-  constexpr bool kCostly = kHasReference<R> || sizeof(typename R::Element) == 1;
-  constexpr std::int64_t kFewThreadsThatGoOn = kReads != ColumnReads::kAligned ? 16384 : kCostly ? 8192 : 0;
+  // Threads that have single columns, up to which they are the faster; of two inputs and in 8 bytes only where what is
+  // done with an element costs more than its read.
+  constexpr bool kWide = R::kInputs > 1 || sizeof(typename R::Element) == 8;
+  constexpr std::int64_t kFewNarrow = kReads != ColumnReads::kAligned    ? 16384 * kLength
+                                      : kWide                            ? (kHasReference<R> ? 8192 * kLength : 0)
+                                      : sizeof(typename R::Element) == 1 ? 131072
+                                                                         : 98304;
   const std::int64_t lanes = TuneColumnsOf<R, kLength, kReads>(arguments).columns.lanes;
   const bool goes_on = arguments.layout.width > lanes * kVectorsInFlight;
-  return ColumnsOf(arguments) / kLength * arguments.parts.count * lanes < (goes_on ? kFewThreadsThatGoOn : kFewThreads);
+  const std::int64_t narrow = ColumnsOf(arguments) * arguments.parts.count * lanes;
+  return goes_on ? narrow < kFewNarrow : narrow / kLength < kFewThreads;
 }
 
 /// Neighbouring columns of a thread that has vectors of them: those of 16 bytes; half as many where what is kept of so
