@@ -10,13 +10,13 @@ namespace kernelwire {
 
 template <typename T>
 cudaError_t LaunchNormOf(const Launch& launch, cudaStream_t stream) {
-  if constexpr (!std::is_integral_v<T> && !std::is_same_v<T, double>) {
-    const DataType accumulator = launch.plan->Params<ReduceParams>().accumulator;
-    if (accumulator != DataType::kFp32) {
-      return LaunchReduction(launch, NamedSquareSum<T>{accumulator}, stream);
+  const DataType accumulator = launch.plan->Params<ReduceParams>().accumulator;
+  if constexpr (std::is_same_v<T, __half> || (sizeof(T) == 1 && !std::is_integral_v<T>)) {
+    if (accumulator == DataType::kFp32) {
+      return LaunchReduction(launch, NarrowSquareSum<T>{}, stream);
     }
   }
-  return LaunchReduction(launch, SquareSum<T>{}, stream);
+  return LaunchReduction(launch, SquareSum<T>{accumulator}, stream);
 }
 
 extern template cudaError_t LaunchNormOf<__half>(const Launch&, cudaStream_t);
