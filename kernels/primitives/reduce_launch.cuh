@@ -6,6 +6,7 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 
 #include "kernels/core/launch.h"
@@ -247,19 +248,18 @@ cudaError_t LaunchColumns(ReduceArguments arguments, const R& reduction, cudaStr
   return error == cudaSuccess && arguments.parts.count > 1 ? MergeParts(arguments, reduction, stream) : error;
 }
 
-/// Whether vectors would leave most multiprocessors without a column. Where a lane goes on reading, narrow reads cost
-/// more than that sooner: the sooner, the wider elements and what is read of them are. Where a thread has the rows of
-/// two lanes at once, half as many threads are enough. How many columns a thread has changes no bit.
+/// Whether vectors would leave most multiprocessors without a column. Where a lane goes on reading, threads with single
+/// columns are slower from fewer of them on; 8-byte elements, with which less was tried, have them only where what is
+/// done with one costs more than its read. Where a thread has the rows of two lanes at once, half as many threads are
+/// enough. How many columns a thread has changes no bit.
 template <typename R, int kLength, ColumnReads kReads>
 bool AreFewColumns(const ReduceArguments& arguments) {
   constexpr std::int64_t kFewThreads = 65536;
-  // Threads that have single columns, up to which they are the faster; of two inputs and in 8 bytes only where what is
-  // done with an element costs more than its read.
-  constexpr bool kWide = R::kInputs > 1 || sizeof(typename R::Element) == 8;
-  constexpr std::int64_t kFewNarrow = kReads != ColumnReads::kAligned    ? 16384 * kLength
-                                      : kWide                            ? (kHasReference<R> ? 8192 * kLength : 0)
-                                      : sizeof(typename R::Element) == 1 ? 131072
-                                                                         : 98304;
+  constexpr std::size_t kBytes = sizeof(typename R::Element);
+  constexpr std::int64_t kFewNarrow = kReads != ColumnReads::kAligned ? 16384 * kLength
+                                      : kBytes == 8                   ? (kHasReference<R> ? 8192 * kLength : 0)
+                                      : kBytes == 1                   ? 131072
+                                                                      : 98304;
   const std::int64_t lanes = TuneColumnsOf<R, kLength, kReads>(arguments).columns.lanes;
   const bool goes_on = arguments.layout.width > lanes * kVectorsInFlight;
   const std::int64_t narrow = ColumnsOf(arguments) * arguments.parts.count * lanes;
