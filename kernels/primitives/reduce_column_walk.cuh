@@ -1,13 +1,14 @@
 // The way of a thread down a few neighbouring columns, and what it keeps of them.
 //
-// A thread adds its rows a tile at a time. A reduction may have a narrower way to keep what becomes of a few tiles than
-// its Total, which takes most of the registers of a kernel with many columns a thread, and of the time where it is
-// f64. It then has, for any kLength,
+// A thread adds its rows a tile at a time, each column by itself. A reduction may have a way to add neighbouring
+// columns together, and a narrower way to keep what becomes of a few tiles than its Total, which takes most of the
+// registers of a kernel with many columns a thread, and of the time where it is f64. It then has, for any kLength,
 //
-//   using ColumnSum;                                        // arithmetic; zero before anything is added; void: none
-//   void AddColumns(rows, ColumnSum (&sums)[kLength]);      // adds a tile to each column
+//   using ColumnSum;                                            // void: none
+//   void AddColumns(rows, numbers, ColumnSum (&sums)[kLength]); // adds a tile to each column
 //
-// and Total(ColumnSum) is what kTilesOfColumnSum tiles amount to.
+// ColumnSum is Total, or arithmetic: then ColumnSum(Identity()) is what nothing is, and Total(ColumnSum) what
+// kTilesOfColumnSum tiles amount to.
 #ifndef KERNELWIRE_KERNELS_PRIMITIVES_REDUCE_COLUMN_WALK_CUH_
 #define KERNELWIRE_KERNELS_PRIMITIVES_REDUCE_COLUMN_WALK_CUH_
 
@@ -26,14 +27,16 @@ inline constexpr int kTilesOfColumnSum = 4;
 template <typename R, typename = void>
 struct ColumnSumOf {
   using Type = typename R::Total;
+  static constexpr bool kTogether = false;
   static constexpr bool kNarrow = false;
   static __device__ __forceinline__ Type Zero() { return R::Identity(); }
 };
 template <typename R>
 struct ColumnSumOf<R, std::enable_if_t<!std::is_void_v<typename R::ColumnSum>>> {
   using Type = typename R::ColumnSum;
-  static constexpr bool kNarrow = true;
-  static __device__ __forceinline__ Type Zero() { return 0; }
+  static constexpr bool kTogether = true;
+  static constexpr bool kNarrow = !std::is_same_v<Type, typename R::Total>;
+  static __device__ __forceinline__ Type Zero() { return static_cast<Type>(R::Identity()); }
 };
 
 /// How kLength neighbouring columns lie in memory.
@@ -43,30 +46,44 @@ enum class ColumnReads : std::uint8_t {
   kAny,        // runs lie anywhere
 };
 
+/// One column of a tile of rows.
+template <typename T, int kInputs>
+struct ColumnOfTile {
+  Operand<T, 1, kInputs> tile[kVectorsInFlight];
+};
+template <typename T, int kLength, int kInputs>
+__device__ __forceinline__ ColumnOfTile<T, kInputs> ColumnOf(
+    const Operand<T, kLength, kInputs> (&rows)[kVectorsInFlight], int j) {
+  ColumnOfTile<T, kInputs> column;
+#pragma unroll
+  for (int u = 0; u < kVectorsInFlight; ++u) {
+    column.tile[u].present = rows[u].present >> j & 1U;
+#pragma unroll
+    for (int i = 0; i < kInputs; ++i) {
+      column.tile[u].inputs[i] = Packed<T, 1>::Filled(rows[u].inputs[i].Get(j));
+    }
+  }
+  return column;
+}
+
 /// Adds a tile of rows, first, first + step, ..., to the sums of their columns. `kAll`: to Zero. Of wider elements,
 /// whose tiles take all registers, logsumexp takes a tenth longer by TotalOfTile (H100).
 template <bool kAll, typename R, int kLength>
 __device__ __forceinline__ void AddRows(
     const R& reduction, const Operand<typename R::Element, kLength, R::kInputs> (&rows)[kVectorsInFlight],
     std::int64_t first, int step, typename ColumnSumOf<R>::Type (&sums)[kLength]) {
-  if constexpr (ColumnSumOf<R>::kNarrow) {
-    reduction.AddColumns(rows, sums);
+  const ElementNumbers numbers{first, step, 1};
+  constexpr bool kTotals = kAll && kHasTotalOfTile<R> && sizeof(typename R::Element) <= 2;
+  if constexpr (ColumnSumOf<R>::kTogether && !kTotals) {
+    reduction.AddColumns(rows, numbers, sums);
   } else {
 #pragma unroll
     for (int j = 0; j < kLength; ++j) {
-      Operand<typename R::Element, 1, R::kInputs> column[kVectorsInFlight];
-#pragma unroll
-      for (int u = 0; u < kVectorsInFlight; ++u) {
-        column[u].present = rows[u].present >> j & 1U;
-#pragma unroll
-        for (int i = 0; i < R::kInputs; ++i) {
-          column[u].inputs[i] = Packed<typename R::Element, 1>::Filled(rows[u].inputs[i].Get(j));
-        }
-      }
-      if constexpr (kAll && sizeof(typename R::Element) <= 2) {
-        sums[j] = TotalOfTile(reduction, column, ElementNumbers{first, step, 1});
+      const auto column = ColumnOf(rows, j);
+      if constexpr (kTotals) {
+        sums[j] = R::TotalOfTile(column.tile);
       } else {
-        reduction.AddTile(column, ElementNumbers{first, step, 1}, sums[j]);
+        reduction.AddTile(column.tile, numbers, sums[j]);
       }
     }
   }

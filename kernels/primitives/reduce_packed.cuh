@@ -107,28 +107,32 @@ struct Packed {
   }
 };
 
-/// Elements j and j + 1 of FP8. Requires: j is even.
+template <typename T>
+inline constexpr bool kIsFp8 = std::is_same_v<T, __nv_fp8_e4m3> || std::is_same_v<T, __nv_fp8_e5m2>;
+
+/// Elements j and j + 1 of FP8 as FP16, which has all their values. Requires: j is even.
 template <typename T, int kLength>
-__device__ __forceinline__ float2 WidenPair(const Packed<T, kLength>& packed, int j) {
+__device__ __forceinline__ __half2 HalvesOfBytes(const Packed<T, kLength>& packed, int j) {
+  static_assert(kIsFp8<T>);
   const unsigned word = packed.words[j / 4];
   if constexpr (std::is_same_v<T, __nv_fp8_e5m2>) {  // the upper half of an FP16
     const unsigned halves = __byte_perm(word, 0, j % 4 == 0 ? 0x1404 : 0x3424);
     __half2 pair;
     memcpy(&pair, &halves, sizeof(pair));
-    return __half22float2(pair);
+    return pair;
   } else {
     const auto pair = static_cast<__nv_fp8x2_storage_t>(word >> (8 * (j % 4)));
-    return __half22float2(__half2(__nv_cvt_fp8x2_to_halfraw2(pair, __NV_E4M3)));
+    return __half2(__nv_cvt_fp8x2_to_halfraw2(pair, __NV_E4M3));
   }
 }
 
 /// The elements, widened. FP8 goes by pairs, which one instruction converts where the device has it.
 template <typename T, int kLength, typename Acc>
 __device__ __forceinline__ void WidenPacked(const Packed<T, kLength>& packed, Acc (&to)[kLength]) {
-  if constexpr (sizeof(T) == 1 && !std::is_integral_v<T> && kLength % 2 == 0) {
+  if constexpr (kIsFp8<T> && kLength % 2 == 0) {
 #pragma unroll
     for (int j = 0; j < kLength; j += 2) {
-      const float2 wide = WidenPair(packed, j);
+      const float2 wide = __half22float2(HalvesOfBytes(packed, j));
       to[j] = static_cast<Acc>(wide.x);
       to[j + 1] = static_cast<Acc>(wide.y);
     }

@@ -38,6 +38,38 @@ void AddEndsOfTypes(std::vector<OperatorCase>& cases) {
   }
 }
 
+/// Columns of what is hard to compare, beside each other: so many that a GPU's threads have vectors of them.
+HostTensor HardColumns(DataType dtype) {
+  constexpr std::size_t kRows = 140;
+  constexpr std::size_t kColumns = 8208;
+  const bool is_float = IsFloat(dtype);
+  const double least = is_float ? -kInfinity : dtype == DataType::kUint8 ? 0 : -128;
+  const double most = is_float ? kInfinity : 127;
+  std::vector<double> x;
+  for (std::size_t row = 0; row < kRows; ++row) {
+    for (std::size_t column = 0; column < kColumns; ++column) {
+      const std::size_t drawn = (row * row + 31 * row * column + column) % 97;
+      const auto few = static_cast<double>(drawn % 5);
+      const double of_kinds[] = {least,
+                                 is_float && drawn % 2 == 0 ? -0.0 : 0.0,
+                                 is_float && drawn % 23 == 0 ? kNan : few,
+                                 drawn % 11 == 0 ? most : few,
+                                 dtype == DataType::kUint8 ? few : -few,
+                                 drawn % 3 == 0 ? least : most,
+                                 2.0};
+      x.push_back(of_kinds[column % 7]);
+    }
+  }
+  return FromDoubles(dtype, {kRows, kColumns}, x);
+}
+
+void AddHardColumns(std::vector<OperatorCase>& cases) {
+  for (const DataType dtype : {DataType::kFp8E4m3, DataType::kFp8E5m2, DataType::kBf16, DataType::kFp16,
+                               DataType::kInt8, DataType::kUint8, DataType::kFp32}) {
+    cases.push_back(ReductionCase(std::string("hard_tall_columns_") + NameOf(dtype), HardColumns(dtype), Axes("0")));
+  }
+}
+
 /// Of equals the first; NaN is beyond everything.
 template <Extreme kWhich>
 std::size_t PlaceOf(const std::vector<double>& x) {
@@ -74,6 +106,7 @@ OperatorCases ExtremeValueCases(const std::string& name, Extreme which) {
       name, traits, which == Extreme::kLargest ? &ValueOracle<Extreme::kLargest> : &ValueOracle<Extreme::kSmallest>);
   AddFloats(all.cases);
   AddEndsOfTypes(all.cases);
+  AddHardColumns(all.cases);
   for (const char* const type : {"INT32", "INT64", "FP16"}) {
     all.cases.push_back(ReductionCase(std::string("INT8_to_") + type, DrawNormal(DataType::kInt8, {4, 50}, 2),
                                       {{"axes", std::string("1")}, {"output_type", std::string(type)}}));
@@ -90,6 +123,7 @@ OperatorCases ExtremePlaceCases(const std::string& name, Extreme which) {
       name, traits, which == Extreme::kLargest ? &PlaceOracle<Extreme::kLargest> : &PlaceOracle<Extreme::kSmallest>);
   AddFloats(all.cases);
   AddEndsOfTypes(all.cases);
+  AddHardColumns(all.cases);
   all.cases.push_back(ReductionCase("to_INT32", DrawNormal(DataType::kFp32, {4, 50}, 2),
                                     {{"axes", std::string("1")}, {"output_type", std::string("INT32")}}));
   all.cases.push_back(ReductionCase(

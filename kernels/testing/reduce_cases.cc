@@ -101,10 +101,17 @@ class Builder {
       Add("BF16_tall_columns_" + std::to_string(columns), DataType::kBf16, {600, columns}, Axes("0"));
       Add("FP32_tall_columns_" + std::to_string(columns), DataType::kFp32, {600, columns}, Axes("0"));
     }
+    for (const DataType dtype :
+         {DataType::kFp8E4m3, DataType::kUint8, DataType::kInt32, DataType::kInt64, DataType::kFp16, DataType::kFp64}) {
+      for (const std::int64_t columns : {8208, 8217}) {
+        Add(std::string(NameOf(dtype)) + "_tall_columns_" + std::to_string(columns), dtype, {140, columns}, Axes("0"));
+      }
+    }
     // Of few rows, and so many that threads have vectors of them.
     Add("FP32_short_of_many", DataType::kFp32, {2, 3, 131076}, Axes("1"));
     Add("BF16_short_of_many", DataType::kBf16, {2, 2, 262152}, Axes("1"));
     Add("INT8_short_of_many", DataType::kInt8, {2, 2, 524304}, Axes("1"));
+    Add("FP8_E4M3_short_of_many", DataType::kFp8E4m3, {9, 262160}, Axes("0"));
     Add("FP64_short_of_many", DataType::kFp64, {2, 8, 65538}, Axes("1"));
     Add("FP32_two_lanes_of_many", DataType::kFp32, {12, 131076}, Axes("0"));
     Add("BF16_odd_two_lanes_of_many", DataType::kBf16, {9, 262153}, Axes("0"));

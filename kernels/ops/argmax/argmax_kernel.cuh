@@ -34,8 +34,9 @@ struct Place {
   using Total = Best<Work>;
   static constexpr int kInputs = 1;
   static constexpr bool kColumns = true;
-  static constexpr bool kVectors = Extremum<T>::kVectors;
+  static constexpr bool kVectors = true;
   static constexpr bool kAnyOrder = true;
+  using ColumnSum = Total;
   Turned<T> turned;
 
   __device__ __forceinline__ T Fill() const { return turned.Least(); }
@@ -68,18 +69,58 @@ struct Place {
     }
   }
 
+  template <int kCount, int kLength>
+  __device__ __forceinline__ void AddColumns(const Operand<T, kLength, 1> (&rows)[kCount],
+                                             const ElementNumbers& numbers, Total (&totals)[kLength]) const {
+    if constexpr (kHasPairs<T> && kLength % 2 == 0) {
+      unsigned pairs[kLength / 2];
+      LargestPairs(rows, FlipOfHalves(turned.smallest), pairs);
+#pragma unroll
+      for (int i = 0; i < kLength / 2; ++i) {
+        AddPairOfColumns(rows, numbers, i, pairs[i], totals[2 * i], totals[2 * i + 1]);
+      }
+    } else {
+      Work largest[kLength];
+      LargestOfPlaces(turned, rows, largest);
+#pragma unroll
+      for (int j = 0; j < kLength; ++j) {
+        if (totals[j].LosesTo({largest[j], numbers.first})) {
+          totals[j] = {largest[j], numbers.Of<T>(PlaceIn(ColumnOf(rows, j).tile, largest[j]), 0)};
+        }
+      }
+    }
+  }
+
   __device__ __forceinline__ void Store(const ReduceArguments& arguments, const ResultPlace& place,
                                         const Total& total) const {
     StoreResult(arguments, place, static_cast<long long>(total.index));
   }
 
  private:
+  /// Columns 2 * i and 2 * i + 1 of a tile of rows; `pair`: the largest of each.
+  template <int kCount, int kLength>
+  __device__ __forceinline__ void AddPairOfColumns(const Operand<T, kLength, 1> (&rows)[kCount],
+                                                   const ElementNumbers& numbers, int i, unsigned pair, Total& low,
+                                                   Total& high) const {
+    Work largest[2];
+    WidenHalves<T>(pair, largest);
+    const bool low_loses = low.LosesTo({largest[0], numbers.first});
+    const bool high_loses = high.LosesTo({largest[1], numbers.first});
+    if (low_loses || high_loses) {
+      const unsigned holders = HoldersOfPair(rows, FlipOfHalves(turned.smallest), i, pair);
+      const Total new_low{largest[0], numbers.Of<T>(__ffs(static_cast<int>(holders & 0xFFFF)) - 1, 0)};
+      const Total new_high{largest[1], numbers.Of<T>(__ffs(static_cast<int>(holders >> 16)) - 1, 0)};
+      low = low_loses ? new_low : low;
+      high = high_loses ? new_high : high;
+    }
+  }
+
   /// Where in the tile its largest is first, counted through its operands in turn.
   template <int kCount, int kLength>
   __device__ __forceinline__ int PlaceIn(const Operand<T, kLength, 1> (&tile)[kCount], Work largest) const {
-    if constexpr (kIsHalf<T> && kLength % 2 == 0) {
-      const auto both = Packed<T, 2>::Filled(Narrow<T>(largest));
-      return FirstHalf(tile, turned.FlipOfHalves(), both.words[0]);
+    if constexpr (kHasPairs<T> && kLength % 2 == 0) {
+      const unsigned flip = FlipOfHalves(turned.smallest);
+      return FirstHalf(tile, flip, PairFilled<T>(largest, flip));
     } else {
       int place = 0;
 #pragma unroll

@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "kernels/ops/sum/sum_kernel.cuh"
+#include "kernels/primitives/byte_products.cuh"
 
 namespace kernelwire {
 
@@ -66,7 +67,7 @@ struct Int8Dot {
     for (int u = 0; u < kCount; ++u) {
 #pragma unroll
       for (int i = 0; i < kLength / 4; ++i) {
-        sum = __dp4a(static_cast<int>(tile[u].inputs[0].words[i]), static_cast<int>(tile[u].inputs[1].words[i]), sum);
+        sum = AddProducts<Element>(tile[u].inputs[0].words[i], tile[u].inputs[1].words[i], sum);
       }
     }
     total += sum;

@@ -10,13 +10,17 @@ namespace kernelwire {
 
 template <typename T>
 cudaError_t LaunchNormOf(const Launch& launch, cudaStream_t stream) {
-  const DataType accumulator = launch.plan->Params<ReduceParams>().accumulator;
-  if constexpr (std::is_same_v<T, __half> || (sizeof(T) == 1 && !std::is_integral_v<T>)) {
-    if (accumulator == DataType::kFp32) {
-      return LaunchReduction(launch, NarrowSquareSum<T>{}, stream);
+  if constexpr (std::is_integral_v<T> && sizeof(T) == 1) {
+    return LaunchReduction(launch, ByteSquareSum<T>{}, stream);
+  } else {
+    const auto params = launch.plan->Params<ReduceParams>();
+    if constexpr (std::is_same_v<T, __half> || kIsFp8<T>) {
+      if (params.accumulator == DataType::kFp32) {
+        return LaunchReduction(launch, NarrowSquareSum<T>{}, stream);
+      }
     }
+    return LaunchReduction(launch, SquareSum<T>{params.accumulator}, stream);
   }
-  return LaunchReduction(launch, SquareSum<T>{accumulator}, stream);
 }
 
 extern template cudaError_t LaunchNormOf<__half>(const Launch&, cudaStream_t);

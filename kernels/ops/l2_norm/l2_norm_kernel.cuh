@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "kernels/primitives/byte_products.cuh"
 #include "kernels/primitives/reduce_launch.cuh"
 
 namespace kernelwire {
@@ -17,7 +18,7 @@ struct SquareSum {
   using Total = double;
   static constexpr int kInputs = 1;
   static constexpr bool kColumns = true;
-  static constexpr bool kVectors = sizeof(T) == 2 || std::is_floating_point_v<T>;
+  static constexpr bool kVectors = true;
   DataType accumulator;  // a 16-bit one has every partial sum rounded to it
 
   static __device__ __forceinline__ T Fill() {
@@ -71,6 +72,45 @@ struct SquareSum {
   }
 };
 
+/// The same of 8-bit integers: exactly, as long as f64 holds it.
+template <typename T>
+struct ByteSquareSum {
+  using Element = T;
+  using Total = double;
+  static constexpr int kInputs = 1;
+  static constexpr bool kColumns = true;
+  static constexpr bool kVectors = true;
+  using ColumnSum = int;
+
+  static __device__ __forceinline__ T Fill() { return 0; }
+  static __device__ __forceinline__ Total Identity() { return 0.0; }
+  static __device__ __forceinline__ Total Combine(Total a, Total b) { return a + b; }
+
+  template <int kCount, int kLength>
+  __device__ __forceinline__ void AddTile(const Operand<T, kLength, 1> (&tile)[kCount],
+                                          const ElementNumbers& /*numbers*/, Total& total) const {
+    int sum = 0;
+#pragma unroll
+    for (int u = 0; u < kCount; ++u) {
+#pragma unroll
+      for (const unsigned word : tile[u].inputs[0].words) {  // bytes that are none of the elements' are zero
+        sum = AddProducts<T>(word, word, sum);
+      }
+    }
+    total += sum;
+  }
+
+  template <int kCount, int kLength>
+  __device__ __forceinline__ void AddColumns(const Operand<T, kLength, 1> (&rows)[kCount],
+                                             const ElementNumbers& /*numbers*/, int (&sums)[kLength]) const {
+    AddFourRowsEach(rows, sums, [](unsigned bytes, int sum) { return AddProducts<T>(bytes, bytes, sum); });
+  }
+
+  __device__ __forceinline__ void Store(const ReduceArguments& arguments, const ResultPlace& place, Total total) const {
+    StoreResult(arguments, place, sqrt(total));
+  }
+};
+
 /// The same of FP16 and FP8, with the accumulator that they have by default.
 template <typename T>
 struct NarrowSquareSum {
@@ -107,7 +147,7 @@ struct NarrowSquareSum {
   /// Columns of FP8.
   template <int kCount, int kLength>
   __device__ __forceinline__ void AddColumns(const Operand<T, kLength, 1> (&rows)[kCount],
-                                             float (&sums)[kLength]) const {
+                                             const ElementNumbers& /*numbers*/, float (&sums)[kLength]) const {
 #pragma unroll
     for (int u = 0; u < kCount; ++u) {
       float values[kLength];

@@ -48,8 +48,10 @@ struct LogSumExp {
   using Total = ScaledSum<Acc>;
   static constexpr int kInputs = 1;
   static constexpr bool kColumns = true;
-  static constexpr bool kVectors = std::is_same_v<Acc, float> && sizeof(T) >= 2;
+  static constexpr bool kVectors = std::is_same_v<Acc, float>;
   static constexpr bool kHasTotalOfTile = std::is_same_v<Acc, float>;
+  static constexpr bool kByPairs = kHasPairs<T> && !std::is_integral_v<T>;  // missing integers are no least ones
+  using ColumnSum = std::conditional_t<kHasTotalOfTile && kByPairs, Total, void>;
   DataType accumulator;  // a 16-bit one has every partial sum rounded to it
 
   /// Integers and E4M3 have no -infinity: their missing elements are told by Operand::present.
@@ -80,16 +82,32 @@ struct LogSumExp {
   template <int kCount, int kLength>
   __device__ __forceinline__ void AddTile(const Operand<T, kLength, 1> (&tile)[kCount],
                                           const ElementNumbers& /*numbers*/, Total& total) const {
-    const Acc maximum = fmax(total.maximum, LargestOf(tile));
-    const Acc offset = Total::OffsetOf(maximum);
-    total.sum = Rescaled(total, offset);
-    total.maximum = maximum;
+    const Acc offset = RaiseMaximum(LargestOf(tile), total);
     if (kMayRound && RoundsEach()) {
       ForEachElement(tile, [&](int /*place*/, Acc x) {
         total.sum = Rounded(total.sum + static_cast<double>(ExpOf<T>(x - offset)));
       });
     } else {
       total.sum = __dadd_rn(total.sum, static_cast<double>(PowersOf(tile, offset)));
+    }
+  }
+
+  /// As AddTile of each column.
+  template <int kCount, int kLength>
+  __device__ __forceinline__ void AddColumns(const Operand<T, kLength, 1> (&rows)[kCount],
+                                             const ElementNumbers& numbers, Total (&totals)[kLength]) const {
+    if constexpr (kLength % 2 == 0) {
+      unsigned pairs[kLength / 2];
+      LargestPairs(rows, 0, pairs);
+#pragma unroll
+      for (int i = 0; i < kLength / 2; ++i) {
+        AddPairOfColumns(rows, i, pairs[i], totals[2 * i], totals[2 * i + 1]);
+      }
+    } else {
+#pragma unroll
+      for (int j = 0; j < kLength; ++j) {
+        AddTile(ColumnOf(rows, j).tile, numbers, totals[j]);
+      }
     }
   }
 
@@ -125,6 +143,40 @@ struct LogSumExp {
     return accumulator == DataType::kFp16 || accumulator == DataType::kBf16;
   }
   __device__ __forceinline__ double Rounded(double sum) const { return kMayRound ? RoundedTo(accumulator, sum) : sum; }
+
+  /// Makes the maximum at least `value`, and returns its offset, which the sum then has.
+  __device__ __forceinline__ Acc RaiseMaximum(Acc value, Total& total) const {
+    const Acc maximum = fmax(total.maximum, value);
+    const Acc offset = Total::OffsetOf(maximum);
+    total.sum = Rescaled(total, offset);
+    total.maximum = maximum;
+    return offset;
+  }
+
+  /// Columns 2 * i and 2 * i + 1 of a tile of rows; `pair`: the largest of each.
+  template <int kCount, int kLength>
+  __device__ __forceinline__ void AddPairOfColumns(const Operand<T, kLength, 1> (&rows)[kCount], int i, unsigned pair,
+                                                   Total& low, Total& high) const {
+    Acc largest[2];
+    WidenHalves<T>(pair, largest);
+    const Acc low_offset = RaiseMaximum(largest[0], low);
+    const Acc high_offset = RaiseMaximum(largest[1], high);
+    Acc low_sum = 0;
+    Acc high_sum = 0;
+#pragma unroll
+    for (int u = 0; u < kCount; ++u) {
+      Acc x[2];
+      WidenHalves<T>(PairAt(rows[u].inputs[0], i, 0), x);
+      if (!kHasInfinity && rows[u].present == 0) {  // a row is there, or it is not
+        x[0] = -kInfinity<Acc>;
+        x[1] = -kInfinity<Acc>;
+      }
+      low_sum += ExpOf<T>(x[0] - low_offset);
+      high_sum += ExpOf<T>(x[1] - high_offset);
+    }
+    low.sum = __dadd_rn(low.sum, static_cast<double>(low_sum));
+    high.sum = __dadd_rn(high.sum, static_cast<double>(high_sum));
+  }
 
   /// The sum as it is with another offset, that of a maximum not below; an empty one is 0 with any.
   __device__ __forceinline__ double Rescaled(const Total& total, Acc offset) const {
@@ -166,11 +218,13 @@ struct LogSumExp {
     }
   }
 
-  /// The largest of a tile; NaN may be passed over.
+  /// The largest of a tile; NaN may be passed over. Missing E4M3 elements are the least one, which no maximum is below.
   template <int kCount, int kLength>
   static __device__ __forceinline__ Acc LargestOf(const Operand<T, kLength, 1> (&tile)[kCount]) {
-    if constexpr (kIsHalf<T> && kLength % 2 == 0) {
-      return Widen<Acc>(Packed<T, 2>{{LargestHalf(tile, 0)}}.Get(0));
+    if constexpr (kByPairs && kLength % 2 == 0) {
+      Acc both[2];
+      WidenHalves<T>(LargestHalf(tile, 0), both);
+      return both[0];
     } else {
       Acc largest = -kInfinity<Acc>;
       ForEachElement(tile, [&](int /*place*/, Acc x) { largest = fmax(largest, x); });

@@ -29,8 +29,6 @@ struct Turned {
       return smallest ? -value : value;
     }
   }
-  /// What turns two elements around that share a word.
-  __device__ __forceinline__ unsigned FlipOfHalves() const { return smallest ? 0x80008000U : 0U; }
   /// An element that nothing loses to.
   __device__ __forceinline__ T Least() const {
     if constexpr (std::is_integral_v<T>) {
@@ -82,24 +80,45 @@ __device__ __forceinline__ void TurnPacked(const Turned<T>& turned, const Packed
   }
 }
 
-/// The largest of a tile's elements.
+/// The largest at each place of a tile's operands: of each column, if they are rows of these.
 template <typename T, int kCount, int kLength>
-__device__ __forceinline__ ComparedAs<T> LargestOfTile(const Turned<T>& turned,
-                                                       const Operand<T, kLength, 1> (&tile)[kCount]) {
-  using Work = ComparedAs<T>;
-  if constexpr (kIsHalf<T> && kLength % 2 == 0) {
-    return Widen<Work>(Packed<T, 2>{{LargestHalf(tile, turned.FlipOfHalves())}}.Get(0));
+__device__ __forceinline__ void LargestOfPlaces(const Turned<T>& turned, const Operand<T, kLength, 1> (&tile)[kCount],
+                                                ComparedAs<T> (&largest)[kLength]) {
+  if constexpr (kHasPairs<T> && kLength % 2 == 0) {
+    unsigned pairs[kLength / 2];
+    LargestPairs(tile, FlipOfHalves(turned.smallest), pairs);
+#pragma unroll
+    for (int i = 0; i < kLength / 2; ++i) {
+      ComparedAs<T> both[2];
+      WidenHalves<T>(pairs[i], both);
+      largest[2 * i] = both[0];
+      largest[2 * i + 1] = both[1];
+    }
   } else {
-    Work largest[kLength];
 #pragma unroll
     for (int u = 0; u < kCount; ++u) {
-      Work values[kLength];
+      ComparedAs<T> values[kLength];
       TurnPacked(turned, tile[u].inputs[0], values);
 #pragma unroll
       for (int j = 0; j < kLength; ++j) {
         largest[j] = u == 0 ? values[j] : LargerOrNan(largest[j], values[j]);
       }
     }
+  }
+}
+
+/// The largest of a tile's elements.
+template <typename T, int kCount, int kLength>
+__device__ __forceinline__ ComparedAs<T> LargestOfTile(const Turned<T>& turned,
+                                                       const Operand<T, kLength, 1> (&tile)[kCount]) {
+  using Work = ComparedAs<T>;
+  if constexpr (kHasPairs<T> && kLength % 2 == 0) {
+    Work both[2];
+    WidenHalves<T>(LargestHalf(tile, FlipOfHalves(turned.smallest)), both);
+    return both[0];
+  } else {
+    Work largest[kLength];
+    LargestOfPlaces(turned, tile, largest);
 #pragma unroll
     for (int j = 1; j < kLength; ++j) {
       largest[0] = LargerOrNan(largest[0], largest[j]);
@@ -115,7 +134,8 @@ struct Extremum {
   using Total = Work;
   static constexpr int kInputs = 1;
   static constexpr bool kColumns = true;
-  static constexpr bool kVectors = sizeof(T) == 2 || std::is_same_v<T, float> || std::is_same_v<T, std::int8_t>;
+  static constexpr bool kVectors = true;
+  using ColumnSum = Total;
   Turned<T> turned;
 
   __device__ __forceinline__ T Fill() const { return turned.Least(); }
@@ -126,6 +146,17 @@ struct Extremum {
   __device__ __forceinline__ void AddTile(const Operand<T, kLength, 1> (&tile)[kCount],
                                           const ElementNumbers& /*numbers*/, Total& total) const {
     total = LargerOrNan(total, LargestOfTile(turned, tile));
+  }
+
+  template <int kCount, int kLength>
+  __device__ __forceinline__ void AddColumns(const Operand<T, kLength, 1> (&rows)[kCount],
+                                             const ElementNumbers& /*numbers*/, Total (&totals)[kLength]) const {
+    Work largest[kLength];
+    LargestOfPlaces(turned, rows, largest);
+#pragma unroll
+    for (int j = 0; j < kLength; ++j) {
+      totals[j] = LargerOrNan(totals[j], largest[j]);
+    }
   }
 
   __device__ __forceinline__ void Store(const ReduceArguments& arguments, const ResultPlace& place, Total total) const {

@@ -1,5 +1,6 @@
 // What a product does with an element on the device. Floating-point factors are multiplied in f64, so that no product
-// of a row that fits its type is lost on the way; integers exactly, with a mark where they grow too large.
+// of a row that fits its type is lost on the way; integers exactly, with a mark where they grow too large. A few
+// neighbours are multiplied first in what holds their product, whatever they are.
 #ifndef KERNELWIRE_KERNELS_OPS_PROD_PROD_KERNEL_CUH_
 #define KERNELWIRE_KERNELS_OPS_PROD_PROD_KERNEL_CUH_
 
@@ -11,11 +12,11 @@
 
 namespace kernelwire {
 
-/// How many neighbours' product f32 holds exactly, whatever they are.
+/// How many factors' product f32 holds, or of integers 32 bits (8-bit ones) or 64.
 template <typename T>
-inline constexpr int kExactFactors = std::is_same_v<T, __half> ? 2
-                                     : sizeof(T) == 1          ? 4
-                                                               : 1;
+inline constexpr int kExactFactors = sizeof(T) == 1                                                 ? 4
+                                     : std::is_same_v<T, __half> || std::is_same_v<T, std::int32_t> ? 2
+                                                                                                    : 1;
 
 template <typename T>
 struct FloatProduct {
@@ -23,7 +24,7 @@ struct FloatProduct {
   using Total = double;
   static constexpr int kInputs = 1;
   static constexpr bool kColumns = true;
-  static constexpr bool kVectors = sizeof(T) == 2 || std::is_floating_point_v<T>;
+  static constexpr bool kVectors = true;
   DataType accumulator;  // a 16-bit one has every partial product rounded to it
 
   static __device__ __forceinline__ T Fill() { return Narrow<T>(1.0F); }
@@ -35,6 +36,10 @@ struct FloatProduct {
                                           const ElementNumbers& /*numbers*/, Total& total) const {
     if (accumulator == DataType::kFp16 || accumulator == DataType::kBf16) {
       MultiplyRounded(tile, total);
+      return;
+    }
+    if constexpr (kLength == 1) {
+      total *= ProductOfColumn(tile);
       return;
     }
     constexpr int kExact = kExactFactors<T> < kLength ? kExactFactors<T> : 1;
@@ -63,6 +68,22 @@ struct FloatProduct {
   }
 
  private:
+  template <int kCount>
+  static __device__ __forceinline__ double ProductOfColumn(const Operand<T, 1, 1> (&tile)[kCount]) {
+    constexpr int kExact = kCount % kExactFactors<T> == 0 ? kExactFactors<T> : 1;
+    double product = 1.0;
+#pragma unroll
+    for (int u = 0; u < kCount; u += kExact) {
+      auto exact = Widen<AccumulatorOf<T>>(tile[u].inputs[0].Get(0));
+#pragma unroll
+      for (int k = 1; k < kExact; ++k) {
+        exact *= Widen<AccumulatorOf<T>>(tile[u + k].inputs[0].Get(0));
+      }
+      product *= static_cast<double>(exact);
+    }
+    return product;
+  }
+
   template <int kCount, int kLength>
   __device__ __forceinline__ void MultiplyRounded(const Operand<T, kLength, 1> (&tile)[kCount], Total& total) const {
     ForEachInTurn(tile, [&](const Operand<T, kLength, 1>& operand) {
@@ -80,7 +101,10 @@ struct IntegerProduct {
   using Total = ExactProduct;
   static constexpr int kInputs = 1;
   static constexpr bool kColumns = true;
-  static constexpr bool kVectors = false;
+  static constexpr bool kVectors = true;
+  static constexpr bool kAnyOrder = true;
+  /// Of kExactFactors.
+  using Exact = std::conditional_t<sizeof(T) == 1, std::conditional_t<std::is_signed_v<T>, int, unsigned>, long long>;
 
   static __device__ __forceinline__ T Fill() { return 1; }
   static __device__ __forceinline__ Total Identity() { return ExactProduct::Of(1); }
@@ -89,12 +113,19 @@ struct IntegerProduct {
   template <int kCount, int kLength>
   __device__ __forceinline__ void AddTile(const Operand<T, kLength, 1> (&tile)[kCount],
                                           const ElementNumbers& /*numbers*/, Total& total) const {
-    ForEachInTurn(tile, [&](const Operand<T, kLength, 1>& operand) {
+    Exact exact = 1;
+#pragma unroll
+    for (int u = 0; u < kCount; ++u) {
 #pragma unroll
       for (int j = 0; j < kLength; ++j) {
-        total = total.Times(ExactProduct::Of(operand.inputs[0].Get(j)));
+        exact *= tile[u].inputs[0].Get(j);
+        const int count = u * kLength + j + 1;
+        if (count % kExactFactors<T> == 0 || count == kCount * kLength) {
+          total = total.Times(ExactProduct::Of(exact));
+          exact = 1;
+        }
       }
-    });
+    }
   }
 
   __device__ __forceinline__ void Store(const ReduceArguments& arguments, const ResultPlace& place,

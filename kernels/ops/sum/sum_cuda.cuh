@@ -10,6 +10,11 @@ namespace kernelwire {
 template <typename T>
 cudaError_t LaunchSumOf(const Launch& launch, const SumFinish& finish, cudaStream_t stream) {
   if constexpr (std::is_integral_v<T>) {
+    if constexpr (sizeof(T) == 4) {
+      if (LayOutReduction(launch.plan->Params<ReduceParams>()).width > kMostInLongLong<T>) {
+        return LaunchReduction(launch, IntegerSum<T, WideInteger>{finish}, stream);
+      }
+    }
     return LaunchReduction(launch, IntegerSum<T>{finish}, stream);
   } else {
     if constexpr (!std::is_same_v<T, double>) {

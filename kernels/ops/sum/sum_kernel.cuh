@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include "kernels/ops/sum/sum.h"
+#include "kernels/primitives/byte_products.cuh"
 #include "kernels/primitives/reduce_launch.cuh"
 
 namespace kernelwire {
@@ -60,7 +61,7 @@ struct FloatSum {
   /// to the sum short; what is not goes row by row, which takes fewer registers.
   template <int kCount, int kLength>
   __device__ __forceinline__ void AddColumns(const Operand<T, kLength, 1> (&rows)[kCount],
-                                             float (&sums)[kLength]) const {
+                                             const ElementNumbers& /*numbers*/, float (&sums)[kLength]) const {
     constexpr int kInWord = kLength < 4 ? kLength : 4;
     if constexpr (kExactInFloat) {
 #pragma unroll
@@ -102,26 +103,19 @@ struct FloatSum {
   }
 };
 
-/// Four rows of four columns of bytes, turned: word i of the result is byte i of each of the four words.
-__device__ __forceinline__ uint4 TurnedBytes(unsigned a, unsigned b, unsigned c, unsigned d) {
-  const unsigned ab_low = __byte_perm(a, b, 0x5140);
-  const unsigned cd_low = __byte_perm(c, d, 0x5140);
-  const unsigned ab_high = __byte_perm(a, b, 0x7362);
-  const unsigned cd_high = __byte_perm(c, d, 0x7362);
-  return {__byte_perm(ab_low, cd_low, 0x5410), __byte_perm(ab_low, cd_low, 0x7632),
-          __byte_perm(ab_high, cd_high, 0x5410), __byte_perm(ab_high, cd_high, 0x7632)};
-}
-
-/// Integers, exactly. A tile's sum fits the type after next, and the total of any number of tiles is as wide as it must
-/// be: 64 bits where 2^55 elements fit into them, else 128.
+/// Elements of which 64 bits hold the sum, whatever they are.
 template <typename T>
+inline constexpr std::int64_t kMostInLongLong = std::int64_t{1} << (64 - 8 * sizeof(T));
+
+/// Integers, exactly. A tile's sum fits the type after next. `Sum`: of a result.
+template <typename T, typename Sum = std::conditional_t<sizeof(T) == 8, WideInteger, long long>>
 struct IntegerSum {
   using Element = T;
-  using Total = std::conditional_t<sizeof(T) == 1, long long, WideInteger>;
+  using Total = Sum;
   using Partial = std::conditional_t<sizeof(T) == 1, int, std::conditional_t<sizeof(T) == 4, long long, WideInteger>>;
   static constexpr int kInputs = 1;
   static constexpr bool kColumns = true;
-  static constexpr bool kVectors = true;
+  static constexpr bool kVectors = sizeof(Sum) <= 2 * sizeof(T) || sizeof(T) == 1;
   using ColumnSum = std::conditional_t<sizeof(T) == 1, int, void>;
   SumFinish finish;
 
@@ -140,24 +134,11 @@ struct IntegerSum {
     total += sum;
   }
 
-  /// Columns of 8-bit integers, four rows at a time.
+  /// Columns of 8-bit integers.
   template <int kCount, int kLength>
-  __device__ __forceinline__ void AddColumns(const Operand<T, kLength, 1> (&rows)[kCount], int (&sums)[kLength]) const {
-    static_assert(kCount % 4 == 0);
-#pragma unroll
-    for (int i = 0; i < (kLength + 3) / 4; ++i) {
-#pragma unroll
-      for (int u = 0; u < kCount; u += 4) {
-        const uint4 columns = TurnedBytes(rows[u].inputs[0].words[i], rows[u + 1].inputs[0].words[i],
-                                          rows[u + 2].inputs[0].words[i], rows[u + 3].inputs[0].words[i]);
-        sums[4 * i] = AddBytes(columns.x, sums[4 * i]);
-        if constexpr (kLength % 4 == 0) {
-          sums[4 * i + 1] = AddBytes(columns.y, sums[4 * i + 1]);
-          sums[4 * i + 2] = AddBytes(columns.z, sums[4 * i + 2]);
-          sums[4 * i + 3] = AddBytes(columns.w, sums[4 * i + 3]);
-        }
-      }
-    }
+  __device__ __forceinline__ void AddColumns(const Operand<T, kLength, 1> (&rows)[kCount],
+                                             const ElementNumbers& /*numbers*/, int (&sums)[kLength]) const {
+    AddFourRowsEach(rows, sums, [](unsigned bytes, int sum) { return AddProducts<T>(bytes, kFourOnes, sum); });
   }
 
   __device__ __forceinline__ void Store(const ReduceArguments& arguments, const ResultPlace& place, Total total) const {
@@ -165,23 +146,13 @@ struct IntegerSum {
   }
 
  private:
-  /// Four 8-bit integers an instruction: their product with four ones.
-  static __device__ __forceinline__ int AddBytes(unsigned bytes, int sum) {
-    constexpr unsigned kOnes = 0x01010101U;
-    if constexpr (std::is_signed_v<T>) {
-      return __dp4a(static_cast<int>(bytes), static_cast<int>(kOnes), sum);
-    } else {
-      return static_cast<int>(__dp4a(bytes, kOnes, static_cast<unsigned>(sum)));
-    }
-  }
-
   template <int kLength>
   static __device__ __forceinline__ Partial SumOf(const Packed<T, kLength>& packed) {
     Partial sum = 0;
     if constexpr (sizeof(T) == 1 && kLength % 4 == 0) {
 #pragma unroll
       for (int i = 0; i < kLength / 4; ++i) {
-        sum = AddBytes(packed.words[i], sum);
+        sum = AddProducts<T>(packed.words[i], kFourOnes, sum);
       }
     } else {
 #pragma unroll

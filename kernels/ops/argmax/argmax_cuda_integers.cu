@@ -1,10 +1,8 @@
-// The kernels of argmax and argmin that read FP8 and integers.
+// The kernels of argmax and argmin that read integers.
 #include "kernels/ops/argmax/argmax_cuda.cuh"
 
 namespace kernelwire {
 
-template cudaError_t LaunchPlaceOf<__nv_fp8_e4m3>(const Launch&, bool, cudaStream_t);
-template cudaError_t LaunchPlaceOf<__nv_fp8_e5m2>(const Launch&, bool, cudaStream_t);
 template cudaError_t LaunchPlaceOf<std::int8_t>(const Launch&, bool, cudaStream_t);
 template cudaError_t LaunchPlaceOf<std::uint8_t>(const Launch&, bool, cudaStream_t);
 template cudaError_t LaunchPlaceOf<std::int32_t>(const Launch&, bool, cudaStream_t);

@@ -1,10 +1,8 @@
-// The kernels of max and min that read FP8 and integers.
+// The kernels of max and min that read integers.
 #include "kernels/ops/max/max_cuda.cuh"
 
 namespace kernelwire {
 
-template cudaError_t LaunchExtremumOf<__nv_fp8_e4m3>(const Launch&, bool, cudaStream_t);
-template cudaError_t LaunchExtremumOf<__nv_fp8_e5m2>(const Launch&, bool, cudaStream_t);
 template cudaError_t LaunchExtremumOf<std::int8_t>(const Launch&, bool, cudaStream_t);
 template cudaError_t LaunchExtremumOf<std::uint8_t>(const Launch&, bool, cudaStream_t);
 template cudaError_t LaunchExtremumOf<std::int32_t>(const Launch&, bool, cudaStream_t);

@@ -1,10 +1,8 @@
-// The kernels of prod that read FP8 and integers.
+// The kernels of prod that read integers.
 #include "kernels/ops/prod/prod_cuda.cuh"
 
 namespace kernelwire {
 
-template cudaError_t LaunchProductOf<__nv_fp8_e4m3>(const Launch&, cudaStream_t);
-template cudaError_t LaunchProductOf<__nv_fp8_e5m2>(const Launch&, cudaStream_t);
 template cudaError_t LaunchProductOf<std::int8_t>(const Launch&, cudaStream_t);
 template cudaError_t LaunchProductOf<std::uint8_t>(const Launch&, cudaStream_t);
 template cudaError_t LaunchProductOf<std::int32_t>(const Launch&, cudaStream_t);

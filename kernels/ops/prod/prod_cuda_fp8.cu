@@ -1,0 +1,9 @@
+// The kernels of prod that read FP8.
+#include "kernels/ops/prod/prod_cuda.cuh"
+
+namespace kernelwire {
+
+template cudaError_t LaunchProductOf<__nv_fp8_e4m3>(const Launch&, cudaStream_t);
+template cudaError_t LaunchProductOf<__nv_fp8_e5m2>(const Launch&, cudaStream_t);
+
+}  // namespace kernelwire
