@@ -19,6 +19,11 @@ cudaError_t LaunchNormOf(const Launch& launch, cudaStream_t stream) {
         return LaunchReduction(launch, NarrowSquareSum<T>{}, stream);
       }
     }
+    if constexpr (std::is_same_v<T, float> || std::is_same_v<T, __nv_bfloat16>) {
+      if (ScaledSquareSum<T>::Takes(params)) {
+        return LaunchReduction(launch, ScaledSquareSum<T>{}, stream);
+      }
+    }
     return LaunchReduction(launch, SquareSum<T>{params.accumulator}, stream);
   }
 }

@@ -1,6 +1,9 @@
-// What l2_norm does with an element on the device. Squares leave the range of f32 long before their root does, so they
-// are added in f64. Those of FP16 and FP8 do not, and are exact there: a tile's (8 vectors a thread) are added in f32,
-// and tiles in f64. An element takes part in 12 f32 additions at most, of which those of a few squares round nothing.
+// What l2_norm does with an element on the device. Squares leave the range of f32 long before their root does. So a
+// tile (8 vectors a thread) of a row of FP32 or BF16 is multiplied by the power of two that brings its largest element
+// to 2^20, which rounds nothing that counts; then squares are added in f32, and sums of tiles in f64, times that power
+// squared. FP16 and FP8 need no such power, and their squares are exact in f32: an element takes part in 12 additions
+// there at most, of which those of a few squares round nothing. Elsewhere squares are f64's. Source of the scaling: J.
+// L. Blue, "A portable Fortran program to find the Euclidean norm of a vector", 1978, which has three powers for all.
 #ifndef KERNELWIRE_KERNELS_OPS_L2_NORM_L2_NORM_KERNEL_CUH_
 #define KERNELWIRE_KERNELS_OPS_L2_NORM_L2_NORM_KERNEL_CUH_
 
@@ -8,9 +11,58 @@
 #include <type_traits>
 
 #include "kernels/primitives/byte_products.cuh"
+#include "kernels/primitives/half_pairs.cuh"
 #include "kernels/primitives/reduce_launch.cuh"
+#include "kernels/primitives/reduce_pairs.cuh"
+#include "kernels/primitives/rounded_product.cuh"
 
 namespace kernelwire {
+
+/// A power of two to multiply elements by, and what the sum of their squares is multiplied by in turn.
+struct SquareScale {
+  float of_elements;
+  double of_sum;
+
+  /// For elements of which the largest magnitude has these bits as a float. It comes to 2^20, so that subnormal ones
+  /// have squares too; an infinity stays one.
+  __device__ __forceinline__ explicit SquareScale(unsigned bits_of_largest) {
+    constexpr int kBias = 127;
+    constexpr int kBiasOfDouble = 1023;
+    constexpr int kScaled = 20;
+    constexpr int kLeast = 24;  // of smaller ones the power would leave the range
+    const int exponent = max(static_cast<int>(bits_of_largest >> 23), kLeast) - kBias - kScaled;
+    of_elements = __int_as_float((kBias - exponent) << 23);
+    of_sum = __hiloint2double((kBiasOfDouble + 2 * exponent) << 20, 0);
+  }
+};
+
+/// Of the largest magnitude in a tile, as a float. A NaN may get lost: squares keep it.
+template <typename T, int kCount, int kLength>
+__device__ __forceinline__ unsigned BitsOfLargest(const Operand<T, kLength, 1> (&tile)[kCount]) {
+  if constexpr (std::is_same_v<T, __nv_bfloat16>) {
+    constexpr unsigned kMagnitudes = 0x7FFF7FFFU;
+    unsigned largest = 0;
+#pragma unroll
+    for (int u = 0; u < kCount; ++u) {
+#pragma unroll
+      for (int i = 0; i < kLength / 2; ++i) {
+        largest = LargerHalves<T>(largest, PairAt(tile[u].inputs[0], i, 0) & kMagnitudes);
+      }
+    }
+    return max(largest & 0xFFFF0000U, largest << 16);
+  } else {
+    static_assert(std::is_same_v<T, float>);
+    float largest = 0.0F;
+#pragma unroll
+    for (int u = 0; u < kCount; ++u) {
+#pragma unroll
+      for (int j = 0; j < kLength; ++j) {
+        largest = fmaxf(largest, fabsf(tile[u].inputs[0].Get(j)));
+      }
+    }
+    return __float_as_uint(largest);
+  }
+}
 
 template <typename T>
 struct SquareSum {
@@ -69,6 +121,68 @@ struct SquareSum {
         total = Combine(total, value * value);
       }
     });
+  }
+};
+
+/// The same of rows of FP32 and BF16, in f32.
+template <typename T>
+struct ScaledSquareSum {
+  using Element = T;
+  using Total = double;
+  static constexpr int kInputs = 1;
+  static constexpr bool kColumns = false;
+  static constexpr bool kVectors = true;
+
+  /// f64 takes a few elements as fast, and columns have a few in a tile. Follows from the row alone: those few pass
+  /// through kernels of other tiles, alone and in company.
+  static bool Takes(const ReduceParams& params) {
+    const ReduceLayout layout = LayOutOnDevice(params);
+    return params.accumulator == DataType::kFp32 && !layout.columns &&
+           layout.width * static_cast<std::int64_t>(sizeof(T)) > kMostBytesOfTiledRow;
+  }
+
+  static __device__ __forceinline__ T Fill() { return Narrow<T>(0.0F); }
+  static __device__ __forceinline__ Total Identity() { return 0.0; }
+  static __device__ __forceinline__ Total Combine(Total a, Total b) { return a + b; }
+
+  template <int kCount, int kLength>
+  __device__ __forceinline__ void AddTile(const Operand<T, kLength, 1> (&tile)[kCount],
+                                          const ElementNumbers& /*numbers*/, Total& total) const {
+    const SquareScale scale(BitsOfLargest(tile));
+    total = fma(static_cast<double>(SumInFloat(tile, scale.of_elements)), scale.of_sum, total);
+  }
+
+  __device__ __forceinline__ void Store(const ReduceArguments& arguments, const ResultPlace& place, Total total) const {
+    StoreResult(arguments, place, sqrt(total));
+  }
+
+ private:
+  /// The squares of elements times a power of two. Those of FP32 are rounded, and added pairwise; those of BF16 are
+  /// exact, and so are sums of a few: they are added as they are made. What a tile has beyond a row changes no bit,
+  /// however long it is.
+  template <int kCount, int kLength>
+  static __device__ __forceinline__ float SumInFloat(const Operand<T, kLength, 1> (&tile)[kCount], float scale) {
+    constexpr bool kExact = sizeof(T) < 4;
+    constexpr int kChains = kExact ? kLength : kCount;
+    float sums[kChains] = {};
+#pragma unroll
+    for (int u = 0; u < kCount; ++u) {
+      float values[kLength];
+      WidenPacked(tile[u].inputs[0], values);
+#pragma unroll
+      for (int j = 0; j < kLength; ++j) {
+        values[j] *= scale;
+        if constexpr (kExact) {
+          sums[j] = fmaf(values[j], values[j], sums[j]);
+        } else {
+          values[j] = RoundedProduct(values[j], values[j]);
+        }
+      }
+      if constexpr (!kExact) {
+        sums[u] = SumPairwise<kLength>(values);
+      }
+    }
+    return SumPairwise<kChains>(sums);
   }
 };
 
