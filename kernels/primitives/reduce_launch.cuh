@@ -179,7 +179,8 @@ cudaError_t LaunchRows(const Launch& launch, const ReduceArguments& arguments, c
   const bool own = R::kVectors && reads != RowReads::kAny;
   const std::int64_t tiled_bytes =
       R::kVectors ? BytesOfTiledRow(launch, arguments, R::kInputs, sizeof(typename R::Element)) : 0;
-  const ReducedRows rows = {arguments.vectors, arguments.shares, kHasReference<R>, kAnyOrder<R>, tiled_bytes};
+  const bool odd = arguments.layout.run * sizeof(typename R::Element) % BytesOfPiece(sizeof(typename R::Element)) != 0;
+  const ReducedRows rows = {arguments.vectors, arguments.shares, odd, kHasReference<R>, kAnyOrder<R>, tiled_bytes};
   const ReduceTuning tuning = TuneReducedRows(rows, arguments.parts, arguments.results, own, device);
   if constexpr (R::kVectors) {
     if (tuning.method == ReduceTuning::Method::kTiledRows) {

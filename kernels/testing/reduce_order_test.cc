@@ -30,14 +30,27 @@ struct ReduceOrder {
 
 class ReduceOrderTest : public ::testing::TestWithParam<ReduceOrder> {};
 
+/// Over `axes`, in as many bits as there are: where results are rounded to few, two ways to them seldom differ.
+AttributeList InFullOver(const std::string& axes, const ReduceOrder& order) {
+  AttributeList attributes = Axes(axes);
+  const std::string op = order.op;
+  if (IsFloat(order.dtype) && op.rfind("arg", 0) != 0) {
+    attributes.emplace_back("accumulator", std::string(order.dtype == DataType::kFp64 ? "FP64" : "FP32"));
+    attributes.emplace_back("output_type", std::string("FP64"));
+  }
+  return attributes;
+}
+
 /// Whether the results of parts of the first axis, which `axes` leaves, are what they are among all of it.
-void ExpectAsAmongAll(DeviceRunner& device, const Operator& op, const HostTensor& x, const std::string& axes) {
-  const auto all = device.Run(op, ReductionOf(x, Axes(axes)));
+void ExpectAsAmongAll(DeviceRunner& device, const ReduceOrder& order, const HostTensor& x, const std::string& axes) {
+  const Operator& op = *FindOperator(order.op);
+  const AttributeList attributes = InFullOver(axes, order);
+  const auto all = device.Run(op, ReductionOf(x, attributes));
   ASSERT_TRUE(all.ok()) << all.status();
   const std::int64_t rows = x.desc.shape[0];
   const auto size = static_cast<std::int64_t>(all->front().bytes.size()) / rows;
   for (const auto& [first, count] : {std::pair<std::int64_t, std::int64_t>{0, 1}, {rows / 2, 3}, {rows - 1, 1}}) {
-    const auto few = device.Run(op, ReductionOf(PartOf(x, first, count), Axes(axes)));
+    const auto few = device.Run(op, ReductionOf(PartOf(x, first, count), attributes));
     ASSERT_TRUE(few.ok()) << few.status();
     const std::vector<std::byte>& bytes = few->front().bytes;
     EXPECT_TRUE(std::equal(bytes.begin(), bytes.end(), all->front().bytes.begin() + first * size))
@@ -54,8 +67,7 @@ constexpr std::int64_t kOrderWidths[] = {1,    2,    3,    5,    6,     8,     1
 
 TEST_P(ReduceOrderTest, ARowGivesTheSameBitsAmongManyAsAmongFew) {
   SCOPED_TRACE("seed " + std::to_string(kOrderSeed));
-  const auto& [name, dtype] = GetParam();
-  const Operator& op = *FindOperator(name);
+  const DataType dtype = GetParam().dtype;
   for (DeviceRunner* const device : AllDeviceRunners()) {
     // On a GPU so many that each thread has several short rows; the host has one way only.
     const bool host = device->name() == "host";
@@ -63,17 +75,35 @@ TEST_P(ReduceOrderTest, ARowGivesTheSameBitsAmongManyAsAmongFew) {
     for (const std::int64_t width : kOrderWidths) {
       const std::int64_t rows = std::clamp<std::int64_t>(elements / width, host ? 5 : 40, 200000);
       const HostTensor x = DrawNormal(dtype, {rows, width}, kOrderSeed + static_cast<std::uint64_t>(width));
-      ExpectAsAmongAll(*device, op, x, "1");
+      ExpectAsAmongAll(*device, GetParam(), x, "1");
     }
   }
 }
 
 /// Two requests share a launch, which has other kernels for rows so short than one has.
+TEST_P(ReduceOrderTest, AShortRowGivesTheSameBitsInCompany) {
+  SCOPED_TRACE("seed " + std::to_string(kOrderSeed));
+  const Operator& op = *FindOperator(GetParam().op);
+  for (DeviceRunner* const device : AllDeviceRunners()) {
+    for (std::int64_t width = 1; width <= 40; ++width) {
+      const HostTensor x = DrawNormal(GetParam().dtype, {64, width}, kOrderSeed + static_cast<std::uint64_t>(width));
+      const OperatorCase test_case = ReductionOf(x, InFullOver("1", GetParam()));
+      const auto alone = device->Run(op, test_case);
+      const auto together = device->RunBatch(op, {&test_case, &test_case});
+      ASSERT_TRUE(alone.ok() && together.ok()) << alone.status() << together.status();
+      for (const std::vector<HostTensor>& outputs : *together) {
+        EXPECT_TRUE(outputs.front().bytes == alone->front().bytes) << device->name() << ", width " << width;
+      }
+    }
+  }
+}
+
 TEST_P(ReduceOrderTest, AShortRowOfSpecialNumbersGivesTheSameBitsInCompany) {
   const auto& [name, dtype] = GetParam();
   const Operator& op = *FindOperator(name);
-  const std::vector<double> numbers = dtype == DataType::kInt8
-                                          ? std::vector<double>{-128, 127, 0, -1, 1, 77, -128, 3, 5}
+  const double least = dtype == DataType::kUint8 ? 0 : -128;
+  const std::vector<double> numbers = !IsFloat(dtype)
+                                          ? std::vector<double>{least, 127, 0, 1, 77, least, 3, 5}
                                           : std::vector<double>{kNan, -0.0, kInfinity, -kInfinity, 0.0, -1, 1, -0.0, 3};
   for (DeviceRunner* const device : AllDeviceRunners()) {
     for (std::int64_t width = 1; width <= 17; ++width) {
@@ -81,7 +111,7 @@ TEST_P(ReduceOrderTest, AShortRowOfSpecialNumbersGivesTheSameBitsInCompany) {
       for (std::size_t i = 0; i < static_cast<std::size_t>(64 * width); ++i) {
         x.push_back(numbers[(i * i + i / 7) % numbers.size()]);
       }
-      const OperatorCase test_case = ReductionOf(FromDoubles(dtype, {64, width}, x), Axes("1"));
+      const OperatorCase test_case = ReductionOf(FromDoubles(dtype, {64, width}, x), InFullOver("1", GetParam()));
       const auto alone = device->Run(op, test_case);
       const auto together = device->RunBatch(op, {&test_case, &test_case});
       ASSERT_TRUE(alone.ok() && together.ok()) << alone.status() << together.status();
@@ -94,15 +124,14 @@ TEST_P(ReduceOrderTest, AShortRowOfSpecialNumbersGivesTheSameBitsInCompany) {
 
 TEST_P(ReduceOrderTest, AShortColumnGivesTheSameBitsAmongManyAsAmongFew) {
   SCOPED_TRACE("seed " + std::to_string(kOrderSeed));
-  const auto& [name, dtype] = GetParam();
-  const Operator& op = *FindOperator(name);
+  const DataType dtype = GetParam().dtype;
   for (DeviceRunner* const device : AllDeviceRunners()) {
     // Of most so many that threads have vectors of them (FP32 that begins anywhere goes one by one), and single ones
     // among few.
     const std::int64_t pieces = device->name() == "host" ? 5 : 16500;
     for (const Shape& shape : {Shape{pieces, 3, 64}, Shape{pieces, 8, 16}, Shape{pieces, 5, 7}, Shape{pieces, 4, 67},
                                Shape{pieces, 9, 64}, Shape{pieces, 12, 33}, Shape{pieces, 16, 16}}) {
-      ExpectAsAmongAll(*device, op, DrawNormal(dtype, shape, kOrderSeed), "1");
+      ExpectAsAmongAll(*device, GetParam(), DrawNormal(dtype, shape, kOrderSeed), "1");
     }
   }
 }
@@ -112,13 +141,12 @@ TEST_P(ReduceOrderTest, AShortColumnGivesTheSameBitsAmongManyAsAmongFew) {
 TEST_P(ReduceOrderTest, AResultOverSeveralAxesGivesTheSameBitsAmongManyAsAmongFew) {
   SCOPED_TRACE("seed " + std::to_string(kOrderSeed));
   const auto& [name, dtype] = GetParam();
-  const Operator& op = *FindOperator(name);
   const std::string axes = std::string(name).rfind("arg", 0) == 0 ? "1" : "1,3";
   for (DeviceRunner* const device : AllDeviceRunners()) {
     const std::int64_t pieces = device->name() == "host" ? 5 : 64;
     for (const Shape& shape : {Shape{pieces, 3, 5, 100}, Shape{pieces, 9, 2, 1001}, Shape{pieces, 40, 2, 512},
                                Shape{pieces, 9, 4, 20, 66}, Shape{pieces, 9, 4, 20, 64}, Shape{pieces, 2, 3, 5, 7}}) {
-      ExpectAsAmongAll(*device, op, DrawNormal(dtype, shape, kOrderSeed), axes);
+      ExpectAsAmongAll(*device, GetParam(), DrawNormal(dtype, shape, kOrderSeed), axes);
     }
   }
 }
@@ -132,7 +160,13 @@ INSTANTIATE_TEST_SUITE_P(
                       ReduceOrder{"min", DataType::kBf16}, ReduceOrder{"argmax", DataType::kFp32},
                       ReduceOrder{"argmax", DataType::kBf16}, ReduceOrder{"argmin", DataType::kInt8},
                       ReduceOrder{"logsumexp", DataType::kFp32}, ReduceOrder{"logsumexp", DataType::kBf16},
-                      ReduceOrder{"l2_norm", DataType::kFp32}),
+                      ReduceOrder{"l2_norm", DataType::kFp32}, ReduceOrder{"l2_norm", DataType::kBf16},
+                      ReduceOrder{"l2_norm", DataType::kFp16}, ReduceOrder{"l2_norm", DataType::kInt8},
+                      ReduceOrder{"prod", DataType::kFp8E4m3}, ReduceOrder{"max", DataType::kFp8E5m2},
+                      ReduceOrder{"max", DataType::kInt32}, ReduceOrder{"min", DataType::kFp64},
+                      ReduceOrder{"argmax", DataType::kFp8E4m3}, ReduceOrder{"argmin", DataType::kInt64},
+                      ReduceOrder{"argmax", DataType::kUint8}, ReduceOrder{"logsumexp", DataType::kFp8E4m3},
+                      ReduceOrder{"sum", DataType::kInt32}),
     [](const auto& suite) { return std::string(suite.param.op) + "_" + NameOf(suite.param.dtype); });
 
 constexpr ReduceDevice kReduceDevices[] = {{132, true}, {46, false}, {1, true}};
@@ -157,7 +191,7 @@ TEST(ReduceTuningTest, ShortRowsAreSharedByAsManyThreadsWhateverTheirNumber) {
   for (const ReduceDevice& device : kReduceDevices) {
     for (const RowShares shares : {RowShares::kVectors, RowShares::kPieces, RowShares::kRagged}) {
       for (std::int64_t vectors = 0; vectors <= 2048; vectors += vectors < 300 ? 1 : 37) {
-        const ReducedRows rows = {vectors, shares, vectors % 2 == 0};
+        const ReducedRows rows = {vectors, shares, vectors % 3 == 0, vectors % 2 == 0};
         for (const std::int64_t results : kResultCounts) {
           for (const bool own : {false, true}) {
             const ReduceTuning tuning = TuneReducedRows(rows, CutIntoParts(vectors, 2048), results, own, device);
@@ -174,7 +208,7 @@ TEST(ReduceTuningTest, ShortRowsAreSharedByAsManyThreadsWhateverTheirNumber) {
 TEST(ReduceTuningTest, RowsOfATileAreNoMoreThanItHasRoomFor) {
   for (const ReduceDevice& device : kReduceDevices) {
     for (std::int64_t row_bytes = 1; row_bytes <= kMostBytesOfTiledRow; ++row_bytes) {
-      const ReducedRows rows = {1, RowShares::kPieces, false, false, row_bytes};
+      const ReducedRows rows = {1, RowShares::kPieces, false, false, false, row_bytes};
       for (const std::int64_t results : kResultCounts) {
         const ReduceTuning tuning = TuneReducedRows(rows, CutIntoParts(1, 2048), results, true, device);
         SCOPED_TRACE(std::to_string(row_bytes) + " bytes, " + std::to_string(results) + ": " + tuning.ToString());
@@ -190,7 +224,7 @@ TEST(ReduceTuningTest, RowsOfATileAreNoMoreThanItHasRoomFor) {
 TEST(ReduceTuningTest, WhereAnyOrderWillDoAFewShortRowsHaveMoreThreads) {
   const ReduceDevice& device = kReduceDevices[0];
   const ReduceParts parts = CutIntoParts(128, 2048);
-  ReducedRows rows = {128, RowShares::kVectors, true};
+  ReducedRows rows = {128, RowShares::kVectors, false, true};
   EXPECT_EQ(TuneReducedRows(rows, parts, 256, true, device).threads, 16);
   rows.any_order = true;
   const ReduceTuning few = TuneReducedRows(rows, parts, 256, true, device);
