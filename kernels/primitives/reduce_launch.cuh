@@ -177,10 +177,15 @@ cudaError_t LaunchRows(const Launch& launch, const ReduceArguments& arguments, c
   }
   const RowReads reads = ReadsOf(launch, arguments, R::kInputs, sizeof(typename R::Element));
   const bool own = R::kVectors && reads != RowReads::kAny;
-  const std::int64_t tiled_bytes =
-      R::kVectors ? BytesOfTiledRow(launch, arguments, R::kInputs, sizeof(typename R::Element)) : 0;
-  const bool odd = arguments.layout.run * sizeof(typename R::Element) % BytesOfPiece(sizeof(typename R::Element)) != 0;
-  const ReducedRows rows = {arguments.vectors, arguments.shares, odd, kHasReference<R>, kAnyOrder<R>, tiled_bytes};
+  constexpr std::int64_t kBytes = sizeof(typename R::Element);
+  ReducedRows rows;
+  rows.vectors = arguments.vectors;
+  rows.shares = arguments.shares;
+  rows.odd = arguments.layout.run * kBytes % BytesOfPiece(kBytes) != 0;
+  rows.two = R::kInputs == 2;
+  rows.costly = kHasReference<R>;
+  rows.any_order = kAnyOrder<R>;
+  rows.tiled_bytes = R::kVectors ? BytesOfTiledRow(launch, arguments, R::kInputs, kBytes) : 0;
   const ReduceTuning tuning = TuneReducedRows(rows, arguments.parts, arguments.results, own, device);
   if constexpr (R::kVectors) {
     if (tuning.method == ReduceTuning::Method::kTiledRows) {

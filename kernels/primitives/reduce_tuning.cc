@@ -91,7 +91,9 @@ int ThreadsOfRow(const ReducedRows& rows) {
   // threads have much to do before they meet, that counts for more than how they lie (on an H100 BF16 rows of 257 are
   // reduced 1.3 to 1.5 times as fast by 8 threads as by 16). Rows that may begin anywhere wait for other things.
   std::int64_t wanted = 1;
-  if (rows.shares == RowShares::kPieces && !rows.odd && !rows.costly) {
+  if (rows.shares == RowShares::kPieces && rows.odd && rows.two) {
+    wanted = std::min<std::int64_t>((vectors + 5) / 6, 32);  // eight of either take too many registers
+  } else if (rows.shares == RowShares::kPieces && !rows.odd && !rows.costly) {
     wanted = std::min<std::int64_t>((vectors + 3) / 4, 32);
   } else if (rows.shares == RowShares::kVectors) {
     const bool full_of_eight = vectors > (rows.costly ? 28 : 24) && vectors <= 32;

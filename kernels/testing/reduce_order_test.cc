@@ -191,7 +191,7 @@ TEST(ReduceTuningTest, ShortRowsAreSharedByAsManyThreadsWhateverTheirNumber) {
   for (const ReduceDevice& device : kReduceDevices) {
     for (const RowShares shares : {RowShares::kVectors, RowShares::kPieces, RowShares::kRagged}) {
       for (std::int64_t vectors = 0; vectors <= 2048; vectors += vectors < 300 ? 1 : 37) {
-        const ReducedRows rows = {vectors, shares, vectors % 3 == 0, vectors % 2 == 0};
+        const ReducedRows rows = {vectors, shares, vectors % 3 == 0, vectors % 5 == 0, vectors % 2 == 0};
         for (const std::int64_t results : kResultCounts) {
           for (const bool own : {false, true}) {
             const ReduceTuning tuning = TuneReducedRows(rows, CutIntoParts(vectors, 2048), results, own, device);
@@ -208,7 +208,7 @@ TEST(ReduceTuningTest, ShortRowsAreSharedByAsManyThreadsWhateverTheirNumber) {
 TEST(ReduceTuningTest, RowsOfATileAreNoMoreThanItHasRoomFor) {
   for (const ReduceDevice& device : kReduceDevices) {
     for (std::int64_t row_bytes = 1; row_bytes <= kMostBytesOfTiledRow; ++row_bytes) {
-      const ReducedRows rows = {1, RowShares::kPieces, false, false, false, row_bytes};
+      const ReducedRows rows = {1, RowShares::kPieces, false, false, false, false, row_bytes};
       for (const std::int64_t results : kResultCounts) {
         const ReduceTuning tuning = TuneReducedRows(rows, CutIntoParts(1, 2048), results, true, device);
         SCOPED_TRACE(std::to_string(row_bytes) + " bytes, " + std::to_string(results) + ": " + tuning.ToString());
@@ -224,7 +224,7 @@ TEST(ReduceTuningTest, RowsOfATileAreNoMoreThanItHasRoomFor) {
 TEST(ReduceTuningTest, WhereAnyOrderWillDoAFewShortRowsHaveMoreThreads) {
   const ReduceDevice& device = kReduceDevices[0];
   const ReduceParts parts = CutIntoParts(128, 2048);
-  ReducedRows rows = {128, RowShares::kVectors, false, true};
+  ReducedRows rows = {128, RowShares::kVectors, false, false, true};
   EXPECT_EQ(TuneReducedRows(rows, parts, 256, true, device).threads, 16);
   rows.any_order = true;
   const ReduceTuning few = TuneReducedRows(rows, parts, 256, true, device);
