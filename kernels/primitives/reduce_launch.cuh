@@ -85,9 +85,11 @@ inline cudaError_t AskReduceDevice(ReduceDevice* answer) {
   return error;
 }
 
-template <typename R, RowReads kReads, int kVectors, int kRows>
+/// `kMost`: rows of a thread at once, of reductions with one input.
+template <typename R, RowReads kReads, int kVectors, int kMost>
 cudaError_t LaunchShortRows(const ReduceArguments& arguments, const R& reduction, const ReduceTuning& tuning,
                             cudaStream_t stream) {
+  constexpr int kRows = R::kInputs == 1 ? kMost : 1;
   if constexpr (kRows > 1) {
     if (tuning.rows_of_thread == 1) {
       return LaunchShortRows<R, kReads, kVectors, 1>(arguments, reduction, tuning, stream);

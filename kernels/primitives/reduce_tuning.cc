@@ -47,7 +47,7 @@ ReduceTuning TuneShortRows(const ReducedRows& rows, std::int64_t results, bool o
   } else {
     tuning.vectors = kVectorsInFlight;
   }
-  const int most = kVectorsInFlight / tuning.vectors;
+  const int most = rows.two ? 1 : kVectorsInFlight / tuning.vectors;
   tuning.rows_of_thread = blocks / most >= kBlocksThatFillAMultiprocessor * device.multiprocessors ? most : 1;
   return tuning;
 }

@@ -95,7 +95,7 @@ struct ReducedRows {
   std::int64_t vectors = 0;  // of 16 bytes, of a row
   RowShares shares = RowShares::kVectors;
   bool odd = false;              // the last piece of a row is not whole, and most rows begin within one
-  bool two = false;              // inputs
+  bool two = false;              // inputs: a thread has a row of each, and no more
   bool costly = false;           // to combine totals: each is relative to something (kHasReference)
   bool any_order = false;        // gives the same bits (kAnyOrder): threads may be as many as suits
   std::int64_t tiled_bytes = 0;  // of a row, if it can pass through shared memory
