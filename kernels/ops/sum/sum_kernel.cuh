@@ -107,7 +107,8 @@ struct FloatSum {
 template <typename T>
 inline constexpr std::int64_t kMostInLongLong = std::int64_t{1} << (64 - 8 * sizeof(T));
 
-/// Integers, exactly. A tile's sum fits the type after next. `Sum`: of a result.
+/// Integers, exactly. A tile's sum fits the type after next. `Sum`: of a result. INT32 in more than 64 bits, which only
+/// results of more than kMostInLongLong elements need, has no kernels of its own for vectors.
 template <typename T, typename Sum = std::conditional_t<sizeof(T) == 8, WideInteger, long long>>
 struct IntegerSum {
   using Element = T;
