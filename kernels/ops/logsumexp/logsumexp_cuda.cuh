@@ -2,6 +2,7 @@
 #ifndef KERNELWIRE_KERNELS_OPS_LOGSUMEXP_LOGSUMEXP_CUDA_CUH_
 #define KERNELWIRE_KERNELS_OPS_LOGSUMEXP_LOGSUMEXP_CUDA_CUH_
 
+#include "kernels/ops/logsumexp/logsumexp_integers.cuh"
 #include "kernels/ops/logsumexp/logsumexp_kernel.cuh"
 
 namespace kernelwire {
@@ -9,12 +10,16 @@ namespace kernelwire {
 template <typename T>
 cudaError_t LaunchLogSumExpOf(const Launch& launch, cudaStream_t stream) {
   const DataType accumulator = launch.plan->Params<ReduceParams>().accumulator;
-  if constexpr (!std::is_integral_v<T> && !std::is_same_v<T, double>) {
-    if (accumulator == DataType::kFp32) {
-      return LaunchReduction(launch, LogSumExp<T, float>{accumulator}, stream);
+  if constexpr (std::is_integral_v<T>) {
+    return LaunchReduction(launch, IntegerLogSumExp<T>{accumulator}, stream);
+  } else {
+    if constexpr (!std::is_same_v<T, double>) {
+      if (accumulator == DataType::kFp32) {
+        return LaunchReduction(launch, LogSumExp<T, float>{accumulator}, stream);
+      }
     }
+    return LaunchReduction(launch, LogSumExp<T, double>{accumulator}, stream);
   }
-  return LaunchReduction(launch, LogSumExp<T, double>{accumulator}, stream);
 }
 
 extern template cudaError_t LaunchLogSumExpOf<__half>(const Launch&, cudaStream_t);

@@ -1,5 +1,5 @@
-// What logsumexp does with an element on the device: one pass, in which the sum is rescaled whenever the maximum grows.
-// Source: M. Milakov and N. Gimelshein, "Online normalizer calculation for softmax", 2018.
+// What logsumexp does with a floating-point element on the device: one pass, in which the sum is rescaled whenever the
+// maximum grows. Source: M. Milakov and N. Gimelshein, "Online normalizer calculation for softmax", 2018.
 //
 // Unlike softmax, +infinity is a result and not a NaN: of an infinite maximum nothing is subtracted, so that exp(+inf)
 // makes the sum infinite, and exp(-inf) adds 0. NaN need not survive in the maximum: its exponential makes the sum NaN.
@@ -50,18 +50,12 @@ struct LogSumExp {
   static constexpr bool kColumns = true;
   static constexpr bool kVectors = std::is_same_v<Acc, float>;
   static constexpr bool kHasTotalOfTile = std::is_same_v<Acc, float>;
-  static constexpr bool kByPairs = kHasPairs<T> && !std::is_integral_v<T>;  // missing integers are no least ones
+  static constexpr bool kByPairs = kHasPairs<T>;
   using ColumnSum = std::conditional_t<kHasTotalOfTile && kByPairs, Total, void>;
   DataType accumulator;  // a 16-bit one has every partial sum rounded to it
 
-  /// Integers and E4M3 have no -infinity: their missing elements are told by Operand::present.
-  static __device__ __forceinline__ T Fill() {
-    if constexpr (std::is_integral_v<T>) {
-      return 0;
-    } else {
-      return InfiniteElement<T>(true);
-    }
-  }
+  /// E4M3 has no -infinity: its missing elements are told by Operand::present.
+  static __device__ __forceinline__ T Fill() { return InfiniteElement<T>(true); }
   static __device__ __forceinline__ Total Identity() { return {0.0, -kInfinity<Acc>}; }
 
   __device__ __forceinline__ Total Combine(const Total& a, const Total& b) const {
@@ -135,7 +129,7 @@ struct LogSumExp {
   }
 
  private:
-  static constexpr bool kHasInfinity = !std::is_integral_v<T> && !std::is_same_v<T, __nv_fp8_e4m3>;
+  static constexpr bool kHasInfinity = !std::is_same_v<T, __nv_fp8_e4m3>;
   static constexpr bool kMayRound = std::is_same_v<Acc, double>;
   static constexpr bool kShortLog = sizeof(T) <= 2;  // as ExpOf
 

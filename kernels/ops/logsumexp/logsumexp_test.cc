@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "kernels/registry.h"
@@ -56,6 +57,36 @@ TEST_P(LogsumexpTest, HugeAndTinyElementsDoNotOverflow) {
   EXPECT_NEAR(Values(ReductionOf(FromDoubles(DataType::kFp32, {2}, {-1000, -1000})))[0], -1000 + std::log(2.0), 1e-4);
   EXPECT_NEAR(Values(ReductionOf(FromDoubles(DataType::kFp16, {1000}, std::vector<double>(1000, 11.0))))[0],
               11 + std::log(1000.0), 0.02);
+}
+
+/// Powers of e come from tables on a GPU, up to where there is nothing left of them.
+TEST_P(LogsumexpTest, IntegersAsFarApartAsTheyCanBe) {
+  constexpr int kDistances = 801;
+  std::vector<double> x;
+  for (int k = 0; k < kDistances; ++k) {
+    x.insert(x.end(), {-3.0, -3.0 - k, -3.0});
+  }
+  AttributeList attributes = Axes("1");
+  attributes.push_back({"output_type", std::string("FP64")});
+  for (const DataType dtype : {DataType::kInt32, DataType::kInt64}) {
+    const std::vector<double> y = Values(ReductionOf(FromDoubles(dtype, {kDistances, 3}, x), attributes));
+    for (int k = 0; k < kDistances; ++k) {
+      EXPECT_NEAR(y[static_cast<std::size_t>(k)], -3.0 + std::log(2.0) + std::log1p(std::exp(-k) / 2), 4e-15) << k;
+    }
+  }
+  for (const auto& [dtype, least, most] : {std::tuple{DataType::kInt8, -128.0, 127.0},
+                                           {DataType::kUint8, 0.0, 255.0},
+                                           {DataType::kInt32, -0x1p31, 0x1p30},
+                                           {DataType::kInt64, -0x1p63, 0x1p62}}) {
+    for (const std::int64_t width : {2, 41, 700}) {
+      std::vector<double> row(static_cast<std::size_t>(width), least);
+      row.back() = most;
+      EXPECT_THAT(Values(ReductionOf(FromDoubles(dtype, {1, width}, row), attributes)), ElementsAre(most)) << width;
+      EXPECT_THAT(Values(ReductionOf(FromDoubles(dtype, {width, 1}, row), {{"axes", std::string("0")}})),
+                  ElementsAre(static_cast<double>(static_cast<float>(most))))
+          << width;
+    }
+  }
 }
 
 /// What fills a vector up must not count, also where the type has no -infinity to fill with.
