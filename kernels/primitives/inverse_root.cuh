@@ -18,6 +18,12 @@ __device__ __forceinline__ float InverseRoot(float x) {
 
 __device__ __forceinline__ double InverseRoot(double x) { return 1.0 / sqrt(x); }
 
+/// A power of two within a factor of 2 of sqrt(x); some number for an x that is not positive and finite.
+__device__ __forceinline__ float PowerNearRoot(float x) {
+  constexpr int kHalfOfBias = 0x1FC00000;  // of the exponent, with its lowest bit where halving moves it
+  return __int_as_float(((__float_as_int(x) >> 1) + kHalfOfBias) & 0x7F800000);
+}
+
 /// A factor in two parts: `rest` is what `value` lacks, never less than nothing; 0 where that is no finite number.
 struct TwoPartFactor {
   float value;

@@ -53,6 +53,23 @@ struct FactorOfEach {
   }
 };
 
+struct PowerNearRootOfEach {
+  using In = float;
+  using Out = float;
+  __device__ void operator()(const float* in, float* out) const { out[threadIdx.x] = PowerNearRoot(in[threadIdx.x]); }
+};
+
+TEST_F(NormArithmeticTest, PowersNearRootsAreThose) {
+  const std::vector<float> numbers = Positive(120);
+  const std::vector<float> powers = Run(PowerNearRootOfEach{}, numbers, numbers.size(), kCount);
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    int exponent = 0;
+    EXPECT_EQ(std::frexp(powers[i], &exponent), 0.5F) << numbers[i];
+    EXPECT_LE(powers[i], std::sqrt(numbers[i])) << numbers[i];
+    EXPECT_GT(2.0F * powers[i], std::sqrt(numbers[i])) << numbers[i];
+  }
+}
+
 TEST_F(NormArithmeticTest, InverseRootsHaveMoreDigitsThanAFloat) {
   std::vector<float> numbers = Positive(100);
   numbers[0] = 3.3e38F;

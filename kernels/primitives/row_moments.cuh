@@ -18,6 +18,7 @@
 #include "kernels/primitives/row_moments.h"
 #include "kernels/primitives/row_reduce.cuh"
 #include "kernels/primitives/row_vectors.cuh"
+#include "kernels/primitives/two_parts.cuh"
 
 namespace kernelwire {
 
@@ -28,7 +29,19 @@ struct Deviations {
   Acc squares;
 };
 
+/// Of lanes' shares of FP32 rows: `rest` is what roundings have left out of `sum`. A first mean may be off by some of
+/// the deviation, and the sum tells by how much: results would show its digits.
+struct DeviationsInTwo {
+  float sum;
+  float rest;
+  float squares;
+};
+
 struct SumOfDeviations {
+  __device__ __forceinline__ DeviationsInTwo operator()(const DeviationsInTwo& a, const DeviationsInTwo& b) const {
+    const TwoParts<float> sum = SumInTwo(a.sum, b.sum);
+    return {sum.value, __fadd_rn(__fadd_rn(a.rest, b.rest), sum.rest), __fadd_rn(a.squares, b.squares)};
+  }
   template <typename Acc>
   __device__ __forceinline__ Deviations<Acc> operator()(const Deviations<Acc>& a, const Deviations<Acc>& b) const {
     return {a.sum + b.sum, a.squares + b.squares};
@@ -252,6 +265,32 @@ __device__ __forceinline__ Acc FirstMean(const BlockGroup& /*group*/, const Held
   return beginning.template Mean<Acc>();
 }
 
+/// Moments of a row of `width` elements from what a thread has of its deviations from `first_mean`.
+template <typename T, typename Acc, typename Group, int kStretches, typename Mean>
+__device__ __forceinline__ Moments<Acc> MomentsFrom(Group& group, const RowParts<Deviations<Acc>, kStretches>& parts,
+                                                    int width, Acc first_mean, const Mean& mean) {
+  if constexpr (!std::is_same_v<T, float> || !std::is_same_v<Acc, float>) {
+    return Moments<Acc>(first_mean, TotalOf(group, parts), mean, kMostOff<T>, sizeof(T) == 2);
+  } else {
+    Deviations<float> total;
+    float rest = 0.0F;
+    if constexpr (std::is_same_v<Group, BlockGroup>) {
+      total = TotalOf(group, parts);
+    } else {
+      const Deviations<float>& own = parts.of_stretch[0];
+      const RowParts<DeviationsInTwo, 1> in_two{{{own.sum, 0.0F, own.squares}}};
+      const auto sums = group.Reduce(in_two, DeviationsInTwo{0.0F, 0.0F, 0.0F}, SumOfDeviations{});
+      total = {sums.sum, sums.squares};
+      rest = sums.rest;
+    }
+    Moments<float> moments(first_mean, total, mean, kMostOff<T>, false);
+    const auto of = static_cast<float>(width);
+    const float left = fmaf(-mean(total.sum), of, total.sum) + rest;
+    moments.correction += isnan(left) ? 0.0F : __fdividef(left, of);  // of an infinite sum nothing is left
+    return moments;
+  }
+}
+
 /// The moments of a held row of `width` elements; `mean` gives that of a sum. Called by all of the group.
 template <typename Acc, typename Held, typename Group, typename Beginning, typename Mean>
 __device__ __forceinline__ Moments<Acc> MomentsOf(Group& group, Held& held, const Beginning& beginning, int width,
@@ -259,8 +298,8 @@ __device__ __forceinline__ Moments<Acc> MomentsOf(Group& group, Held& held, cons
   Acc first_mean = FirstMean<Acc>(group, held, beginning, width);
 #pragma unroll 1
   for (bool again = false;; again = true) {
-    const Moments<Acc> moments(first_mean, TotalOf(group, DeviationsOf(group, held, width, first_mean)), mean,
-                               kMostOff<typename Held::Element>, sizeof(typename Held::Element) == 2);
+    const auto moments = MomentsFrom<typename Held::Element>(group, DeviationsOf(group, held, width, first_mean), width,
+                                                             first_mean, mean);
     if (again) {
       return moments;
     }

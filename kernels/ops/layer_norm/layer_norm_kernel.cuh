@@ -21,7 +21,7 @@ namespace kernelwire {
 /// From moments to outputs of a held row, where `parameters(v, weights, biases)` finds those of its vector `v`.
 template <typename Held, typename Group, typename Row, typename Acc, typename Factor, typename Parameters>
 __device__ __forceinline__ void StoreNormalisedBy(const Group& group, const Held& held, const Row& row,
-                                                  const Moments<Acc>& moments, const Factor& inv_std_dev, Granule* out,
+                                                  const Normalisation<Acc, Factor>& normalisation, Granule* out,
                                                   const Parameters& parameters) {
   using T = typename Held::Element;
   // In words a lane has many elements beside much else; a few are not unpacked anew.
@@ -37,7 +37,7 @@ __device__ __forceinline__ void StoreNormalisedBy(const Group& group, const Held
       Unpack<T>(held.vectors[v], values);
     }
     parameters(v, weights, biases);
-    Normalise(moments, inv_std_dev, weights, biases, values);
+    Normalise(normalisation, weights, biases, values);
     return Pack<T>(values);
   });
 }
@@ -47,12 +47,12 @@ __device__ __forceinline__ void StoreNormalisedBy(const Group& group, const Held
 template <int kAtOnce, int kBegun, typename Held, typename Group, typename Row, typename Parameter, typename Acc,
           typename Factor>
 __device__ __forceinline__ void StoreNormalised(const Group& group, const Held& held, const Row& row, Parameter& weight,
-                                                Parameter& bias, const Moments<Acc>& moments, const Factor& inv_std_dev,
+                                                Parameter& bias, const Normalisation<Acc, Factor>& normalisation,
                                                 Granule* out) {
   const int count = row.x.count;
   using Values = Acc(&)[Held::kLength];
   const auto store = [&](const auto& parameters) {
-    StoreNormalisedBy(group, held, row, moments, inv_std_dev, out, parameters);
+    StoreNormalisedBy(group, held, row, normalisation, out, parameters);
   };
   if constexpr (kAtOnce == 0) {
     store([&](int v, Values weights, Values biases) {
@@ -89,11 +89,10 @@ __device__ __forceinline__ void StoreNormalised(const Group& group, const Held& 
 /// With parameters of f32, or one element for all, or none.
 template <typename Wide, typename Held, typename Group, typename Row, typename Acc, typename Factor>
 __device__ __forceinline__ void StoreNormalisedByWide(const Group& group, const Held& held, const Row& row,
-                                                      const Moments<Acc>& moments, const Factor& inv_std_dev,
-                                                      Granule* out) {
+                                                      const Normalisation<Acc, Factor>& normalisation, Granule* out) {
   Wide weight(row.weight_word, row.weight, Acc{1});
   Wide bias(row.bias_word, row.bias, Acc{0});
-  StoreNormalisedBy(group, held, row, moments, inv_std_dev, out,
+  StoreNormalisedBy(group, held, row, normalisation, out,
                     [&](int v, Acc(&weights)[Held::kLength], Acc(&biases)[Held::kLength]) {
                       if (v % Wide::kAtOnce == 0) {
                         weight.Fetch(group, v, row.x.count);
@@ -115,6 +114,7 @@ __device__ __noinline__ void NormaliseAgain(const Group group, const Row row, co
   if (row.y == nullptr) {
     return;
   }
+  const Normalisation<Acc, std::decay_t<decltype(inv_std_dev)>> normalisation(moments, inv_std_dev);
   const int count = row.x.count;
   const ParameterAgain<T, Acc> weight(row.weight_word, row.weight, Acc{1});
   const ParameterAgain<T, Acc> bias(row.bias_word, row.bias, Acc{0});
@@ -123,7 +123,7 @@ __device__ __noinline__ void NormaliseAgain(const Group group, const Row row, co
     std::remove_reference_t<decltype(values)> biases;
     weight.Values(index, count, weights);
     bias.Values(index, count, biases);
-    Normalise(moments, inv_std_dev, weights, biases, values);
+    Normalise(normalisation, weights, biases, values);
   });
 }
 
@@ -214,10 +214,11 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess),
     if (is_same || is_wide) {
       const auto inv_std_dev = moments.template InvStdDev<T>(arguments.epsilon);
       StoreStatistics(group, row, moments, inv_std_dev);
+      const Normalisation<Acc, std::decay_t<decltype(inv_std_dev)>> normalisation(moments, inv_std_dev);
       if (is_same) {
-        StoreNormalised<kAtOnce, kBegun>(group, loads.x, row, weight, bias, moments, inv_std_dev, space.Out());
+        StoreNormalised<kAtOnce, kBegun>(group, loads.x, row, weight, bias, normalisation, space.Out());
       } else {
-        StoreNormalisedByWide<Wide>(group, loads.x, row, moments, inv_std_dev, space.Out());
+        StoreNormalisedByWide<Wide>(group, loads.x, row, normalisation, space.Out());
       }
     } else if (moments.LeaveF32(arguments.epsilon)) {
       NormaliseAgain<Held, double>(group, row, MomentsInF64<Held>(group, row), arguments.epsilon);

@@ -76,15 +76,35 @@ __device__ __forceinline__ LayerNormRow<T, T> UsualLayerNormRowAt(const LayerNor
           kUsualParameter<T>};
 }
 
+/// What elements of a row become y by, where `Factor` is what they are multiplied by.
+template <typename Acc, typename Factor>
+struct Normalisation {
+  Acc mean;
+  Factor inv_std_dev;
+  Acc shift;  // what the mean lacks, so multiplied
+
+  __device__ __forceinline__ Normalisation(const Moments<Acc>& moments, const Factor& factor)
+      : mean(moments.first_mean), inv_std_dev(factor) {
+    Acc rest = moments.correction;
+    if constexpr (std::is_same_v<Factor, TwoPartFactor>) {
+      // Most elements less a mean of so few digits are exact. One that is large beside the deviation has none to spare.
+      const float large = 8.0F * PowerNearRoot(moments.variance);
+      const float short_mean = __fsub_rn(__fadd_rn(mean, large), large);
+      const bool is_short = fabsf(mean) < 0.25F * large;
+      rest += is_short ? mean - short_mean : 0.0F;
+      mean = is_short ? short_mean : mean;
+    }
+    shift = -(rest * static_cast<Acc>(factor));
+  }
+};
+
 /// y of one vector, in place: ((x - mean) * inv_std_dev) * weight + bias.
 template <int kLength, typename Acc, typename Factor>
-__device__ __forceinline__ void Normalise(const Moments<Acc>& moments, const Factor& inv_std_dev,
-                                          const Acc (&weights)[kLength], const Acc (&biases)[kLength],
-                                          Acc (&values)[kLength]) {
-  const Acc shift = -(moments.correction * static_cast<Acc>(inv_std_dev));
+__device__ __forceinline__ void Normalise(const Normalisation<Acc, Factor>& row, const Acc (&weights)[kLength],
+                                          const Acc (&biases)[kLength], Acc (&values)[kLength]) {
 #pragma unroll
   for (int j = 0; j < kLength; ++j) {
-    const Acc scaled = TimesPlus(values[j] - moments.first_mean, inv_std_dev, shift);
+    const Acc scaled = TimesPlus(values[j] - row.mean, row.inv_std_dev, row.shift);
     values[j] = fma(scaled, weights[j], biases[j]);
   }
 }

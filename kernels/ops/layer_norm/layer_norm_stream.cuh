@@ -85,8 +85,9 @@ __device__ MeanAndVariance MergeMoments(BlockGroup& group, const PartTotals<Mean
 template <typename Acc, typename Source, typename T, typename Factor>
 __device__ __forceinline__ void StoreNormalisedAhead(const BlockGroup& group, const Source& source,
                                                      StretchesAhead<Source>& ahead, const LayerNormRow<T, T>& row,
-                                                     const RowPart& range, const Moments<Acc>& moments,
-                                                     const Factor& inv_std_dev, CachePriority priority) {
+                                                     const RowPart& range,
+                                                     const Normalisation<Acc, Factor>& normalisation,
+                                                     CachePriority priority) {
   using Held = typename Source::Held;
   ForEachStretch<T>(group, range, [&](std::int64_t first, int count) {
     StretchParameter<Held, Acc> weight(row.weight_word, static_cast<const T*>(row.weight) + first, Acc{1});
@@ -101,7 +102,7 @@ __device__ __forceinline__ void StoreNormalisedAhead(const BlockGroup& group, co
       Unpack<T>(held.vectors[v], values);
       weight.FetchedValues(v, weights);
       bias.FetchedValues(v, biases);
-      Normalise(moments, inv_std_dev, weights, biases, values);
+      Normalise(normalisation, weights, biases, values);
       return Pack<T>(values);
     };
     Held::Store(group, row.y + first, count, nullptr, result_of, priority);
@@ -112,15 +113,14 @@ __device__ __forceinline__ void StoreNormalisedAhead(const BlockGroup& group, co
 template <typename Acc, typename Source, typename T, typename Out, typename Factor>
 __device__ __forceinline__ void StoreNormalisedRange(const BlockGroup& group, const Source& source,
                                                      const LayerNormRow<T, Out>& row, const RowPart& range,
-                                                     const Moments<Acc>& moments, const Factor& inv_std_dev,
-                                                     Granule* out) {
+                                                     const Normalisation<Acc, Factor>& normalisation, Granule* out) {
   using Held = typename Source::Held;
   if constexpr (std::is_same_v<typename Held::Unit, Word>) {
     StoreElements<Acc>(group, source, range, row.y, [&](std::int64_t at, Acc value) {
       Acc values[] = {value};
       const Acc weights[] = {ParameterAt(row.weight_word, row.weight, at, Acc{1})};
       const Acc biases[] = {ParameterAt(row.bias_word, row.bias, at, Acc{0})};
-      Normalise(moments, inv_std_dev, weights, biases, values);
+      Normalise(normalisation, weights, biases, values);
       return values[0];
     });
   } else {
@@ -131,7 +131,7 @@ __device__ __forceinline__ void StoreNormalisedRange(const BlockGroup& group, co
       Acc biases[Held::kLength];
       weight.Values(at, range.width, weights);
       bias.Values(at, range.width, biases);
-      Normalise(moments, inv_std_dev, weights, biases, values);
+      Normalise(normalisation, weights, biases, values);
     };
     ForEachStretchBackwards<T>(group, range, [&](std::int64_t first, int count) {
       StoreStretch<Acc>(group, ReadStretch(group, source, range, first, count), first, count, row.y, out, compute);
@@ -139,7 +139,7 @@ __device__ __forceinline__ void StoreNormalisedRange(const BlockGroup& group, co
   }
 }
 
-/// Statistics and y of a range of a row; the row's first writes the statistics. store(moments, inv_std_dev) writes y.
+/// Statistics and y of a range of a row; the row's first writes the statistics. store(normalisation) writes y.
 template <typename T, typename Acc, typename Row, typename Store>
 __device__ __forceinline__ void FinishNormalised(const BlockGroup& group, const Row& row, const RowPart& range,
                                                  const Moments<Acc>& moments, const NormEpsilon& epsilon,
@@ -149,7 +149,7 @@ __device__ __forceinline__ void FinishNormalised(const BlockGroup& group, const 
     StoreStatistics(group, row, moments, inv_std_dev);
   }
   if (row.y != nullptr) {
-    store(moments, inv_std_dev);
+    store(Normalisation<Acc, std::decay_t<decltype(inv_std_dev)>>(moments, inv_std_dev));
   }
 }
 
@@ -158,10 +158,10 @@ template <typename Source, typename Row>
 __device__ __noinline__ void FinishNormalisedInF64(const BlockGroup group, const Source source, const Row row,
                                                    const RowPart range, const MeanAndVariance of_row,
                                                    const NormEpsilon epsilon, Granule* out) {
-  FinishNormalised<typename Source::Element>(
-      group, row, range, Moments<double>(of_row), epsilon, [&](const Moments<double>& moments, double inv_std_dev) {
-        StoreNormalisedRange(group, source, row, range, moments, inv_std_dev, out);
-      });
+  FinishNormalised<typename Source::Element>(group, row, range, Moments<double>(of_row), epsilon,
+                                             [&](const Normalisation<double, double>& normalisation) {
+                                               StoreNormalisedRange(group, source, row, range, normalisation, out);
+                                             });
 }
 
 /// Statistics and y of a range of a row whose moments are known.
@@ -175,16 +175,16 @@ __device__ __forceinline__ void NormaliseRange(const BlockGroup& group, const So
     FinishNormalisedInF64(group, source, row, range, of_row, epsilon, out);
     return;
   }
-  FinishNormalised<T>(group, row, range, in_acc, epsilon, [&](const Moments<Acc>& moments, const auto& inv_std_dev) {
+  FinishNormalised<T>(group, row, range, in_acc, epsilon, [&](const auto& normalisation) {
     if constexpr (Source::kAhead) {
       using Parameter = StretchParameter<typename Source::Held, Acc>;
       if (Parameter(row.weight_word, row.weight, Acc{1}).IsOfSameType() &&
           Parameter(row.bias_word, row.bias, Acc{0}).IsOfSameType()) {
-        StoreNormalisedAhead(group, source, ahead, row, range, moments, inv_std_dev, priority);
+        StoreNormalisedAhead(group, source, ahead, row, range, normalisation, priority);
         return;
       }
     }
-    StoreNormalisedRange(group, source, row, range, moments, inv_std_dev, out);
+    StoreNormalisedRange(group, source, row, range, normalisation, out);
   });
 }
 
