@@ -114,6 +114,12 @@ class ClusterExchange {
           "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v2.b32 [%0], {%1, %2}, [%3];" ::"r"(there),
           "r"(words[0]), "r"(words[1]), "r"(barrier_there)
           : "memory");
+    } else if constexpr (kWords == 4) {
+      asm volatile(
+          "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%0], {%1, %2, %3, %4}, [%5];" ::"r"(
+              there),
+          "r"(words[0]), "r"(words[1]), "r"(words[2]), "r"(words[3]), "r"(barrier_there)
+          : "memory");
     } else {
 #pragma unroll
       for (int i = 0; i < kWords; ++i) {

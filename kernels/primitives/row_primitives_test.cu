@@ -10,9 +10,11 @@
 #include <limits>
 #include <vector>
 
+#include "kernels/primitives/exp_in_two.cuh"
 #include "kernels/primitives/primitives_test.cuh"
 #include "kernels/primitives/row_group.cuh"
 #include "kernels/primitives/running_softmax.cuh"
+#include "kernels/primitives/two_parts.cuh"
 
 namespace kernelwire {
 namespace {
@@ -246,23 +248,25 @@ struct MergeTwoParts {
   using In = float;
   using Out = double;
   __device__ void operator()(const float* in, double* out) const {
-    const TwoPartSoftmax own{in[2 * threadIdx.x], in[2 * threadIdx.x + 1], 0.0F};
+    const auto own = TwoPartSoftmax::Of(in[2 * threadIdx.x], static_cast<double>(in[2 * threadIdx.x + 1]));
     const auto merged =
         ReduceLanes<32>(own, [](const TwoPartSoftmax& a, const TwoPartSoftmax& b) { return Merge<float>(a, b); });
+    const TwoParts<float> sum = merged.Sum();
     out[3 * threadIdx.x] = merged.maximum;
-    out[3 * threadIdx.x + 1] = static_cast<double>(merged.sum) + static_cast<double>(merged.rest);
-    out[3 * threadIdx.x + 2] = merged.sum;
+    out[3 * threadIdx.x + 1] = static_cast<double>(sum.value) + static_cast<double>(sum.rest);
+    out[3 * threadIdx.x + 2] = sum.value;
   }
 };
 
 TEST_F(RowPrimitivesTest, SumsInTwoPartsKeepWhatRoundingTakes) {
   std::uniform_real_distribution<float> size(1.0F, 100.0F);
-  std::normal_distribution<float> normal(0.0F, 5.0F);
-  for (const bool alike : {true, false}) {
+  // Maxima that are alike, around one reference, around several, and so far apart that most parts vanish.
+  for (const float deviation : {0.0F, 5.0F, 30.0F, 1e4F, 1e30F}) {
+    std::normal_distribution<float> normal(deviation == 30.0F ? -1000.0F : 11.0F, deviation);
     std::vector<float> in(64);
     for (std::size_t lane = 0; lane < 32; ++lane) {
       const bool nothing = lane % 5 == 2;
-      in[2 * lane] = nothing ? -kInf : alike ? 3.0F : normal(random_);
+      in[2 * lane] = nothing ? -kInf : deviation == 0.0F ? 3.0F : normal(random_);
       in[2 * lane + 1] = nothing ? 0.0F : size(random_);
     }
     double maximum = -kInf;
@@ -275,8 +279,8 @@ TEST_F(RowPrimitivesTest, SumsInTwoPartsKeepWhatRoundingTakes) {
     }
     const auto out = Run(MergeTwoParts{}, in, 96, 32);
     EXPECT_EQ(out[0], maximum);
-    // Factors below 1 are rounded, each to a float; sums are not.
-    EXPECT_NEAR(out[1] / sum, 1.0, alike ? 1e-13 : 2e-7) << (alike ? "maxima alike" : "maxima of all sizes");
+    // A factor to a part's reference has a few digits more than a float, and the way back of the largest part is exact.
+    EXPECT_NEAR(out[1] / sum, 1.0, deviation == 0.0F ? 0x1p-42 : 0x1p-25) << "maxima deviate by " << deviation;
     for (std::size_t lane = 1; lane < 32; ++lane) {
       EXPECT_EQ(out[3 * lane + 1], out[1]) << "lane " << lane;
       EXPECT_EQ(out[3 * lane + 2], out[2]) << "lane " << lane;
@@ -291,6 +295,40 @@ TEST_F(RowPrimitivesTest, SumsInTwoPartsKeepWhatRoundingTakes) {
   EXPECT_EQ(out[1], 0.0);
   nothing[31] = kNan;
   EXPECT_TRUE(std::isnan(Run(MergeTwoParts{}, nothing, 96, 32)[1]));
+}
+
+TEST_F(RowPrimitivesTest, OneElementThatLeavesNothingOfOthersIsAllOfTheSum) {
+  for (const float largest : {0.0F, 7.3F, -31.9F, 33.1F, -1234.5F, 1e30F}) {
+    std::vector<float> one(64, 0.0F);
+    for (std::size_t lane = 0; lane < 32; ++lane) {
+      one[2 * lane] = lane == 11 ? largest : lane % 2 == 0 ? -kInf : largest < 1e6F ? largest - 1000.0F : 0.0F;
+      one[2 * lane + 1] = one[2 * lane] == -kInf ? 0.0F : 1.0F;
+    }
+    EXPECT_EQ(Run(MergeTwoParts{}, one, 96, 32)[1], 1.0) << largest;
+  }
+}
+
+/// Of each number its exponential in two parts.
+struct ExpInTwoOfEach {
+  using In = float;
+  using Out = double;
+  __device__ void operator()(const float* in, double* out) const {
+    const TwoParts<float> power = ExpInTwo(in[threadIdx.x]);
+    out[threadIdx.x] = static_cast<double>(power.value) + static_cast<double>(power.rest);
+  }
+};
+
+TEST_F(RowPrimitivesTest, ExponentialsInTwoPartsHaveMoreDigitsThanAFloat) {
+  std::vector<float> in(512);
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    in[i] = i < 256 ? std::ldexp(i % 2 == 0 ? -1.0F : 1.0F, -static_cast<int>(i) / 8) * static_cast<float>(8 + i % 8)
+                    : (static_cast<float>(i) - 384.0F) * 0.625F;
+  }
+  const std::vector<double> out = Run(ExpInTwoOfEach{}, in, 512, 512);
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    EXPECT_NEAR(out[i] / std::exp(static_cast<double>(in[i])), 1.0, 0x1p-26) << in[i];
+  }
+  EXPECT_EQ(Run(ExpInTwoOfEach{}, {0.0F}, 1, 1)[0], 1.0);
 }
 
 }  // namespace

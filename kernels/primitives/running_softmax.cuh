@@ -14,8 +14,10 @@
 
 #include <type_traits>
 
+#include "kernels/primitives/exp_in_two.cuh"
 #include "kernels/primitives/minus_infinity.h"
 #include "kernels/primitives/rounded_product.cuh"
+#include "kernels/primitives/two_parts.cuh"
 
 namespace kernelwire {
 
@@ -85,28 +87,64 @@ __device__ __forceinline__ RunningSoftmax<Acc, Sum> Merge(const RunningSoftmax<A
 
 /// Statistics whose sum is in two parts: `rest` is what roundings have left out of `sum`. Of an f64 sum lanes that
 /// merge in many steps would wait for each conversion and each addition.
+///
+/// Sums are of exp(x - reference), a multiple of 64 near the maximum: parts of most rows have the same one, and their
+/// sums add up; what is one multiple below is rescaled by a constant of all digits, and of what is two below nothing is
+/// left. Rescaled by the exponential of a difference, all elements of a part would share what rounding takes from it.
 struct TwoPartSoftmax {
   float maximum;
+  float reference;
   float sum;
   float rest;
 
-  static __device__ __forceinline__ TwoPartSoftmax Empty() { return {kMinusInfinity<float>, 0.0F, 0.0F}; }
+  static constexpr float kStep = 64.0F;
+
+  static __device__ __forceinline__ TwoPartSoftmax Empty() {
+    return {kMinusInfinity<float>, kMinusInfinity<float>, 0.0F, 0.0F};
+  }
+
+  /// Of a part with this maximum, where `sum` is of exp(x - maximum).
+  static __device__ __forceinline__ TwoPartSoftmax Of(float maximum, double sum) {
+    const auto value = static_cast<float>(sum);
+    const auto lacking = static_cast<float>(sum - static_cast<double>(value));
+    const float reference = kStep * rintf(maximum / kStep);
+    const TwoParts<float> factor = FromReference(maximum, reference);
+    const float product = RoundedProduct(value, factor.value);
+    const float lost = fmaf(value, factor.rest, fmaf(value, factor.value, -product));
+    const TwoParts<float> whole = SumOfLargeInTwo(product, fmaf(lacking, factor.value, lost));
+    return {maximum, reference, whole.value, whole.rest};
+  }
+
+  /// The sum of exp(x - maximum). What `Of` multiplied by is divided by again: a part that nothing has been added to
+  /// comes back as it was, if it was a float.
+  __device__ __forceinline__ TwoParts<float> Sum() const {
+    const TwoParts<float> factor = FromReference(maximum, reference);
+    const float quotient = __fdiv_rn(sum, factor.value);
+    const float left = fmaf(-quotient, factor.value, sum) + fmaf(-quotient, factor.rest, rest);
+    return SumOfLargeInTwo(quotient, __fdividef(left, factor.value));
+  }
+
+ private:
+  /// Of infinities 1.
+  static __device__ __forceinline__ TwoParts<float> FromReference(float maximum, float reference) {
+    return ExpInTwo(maximum == reference ? 0.0F : maximum - reference);
+  }
 };
 
-/// As above. The sum of two numbers and its rounding: D. E. Knuth, "The Art of Computer Programming", volume 2, 4.2.2.
+/// As above.
 template <typename Out>
 __device__ __forceinline__ TwoPartSoftmax Merge(const TwoPartSoftmax& a, const TwoPartSoftmax& b) {
-  const float below = SoftmaxExp<Out>(-fabsf(a.maximum - b.maximum));
-  const float factor = a.maximum == b.maximum ? 1.0F : below;
-  const bool a_leads = a.maximum >= b.maximum;
-  const float high_sum = a_leads ? a.sum : b.sum;
+  constexpr TwoParts<float> kStepDown{1.603810939E-28F, -4.840254038E-36F};  // exp(-64)
+  const float apart = fabsf(a.reference - b.reference);                      // NaN where both are the same infinity
+  const float factor = apart == TwoPartSoftmax::kStep ? kStepDown.value : apart > TwoPartSoftmax::kStep ? 0.0F : 1.0F;
+  const float factor_rest = apart == TwoPartSoftmax::kStep ? kStepDown.rest : 0.0F;
+  const bool a_leads = a.reference >= b.reference;
   const float low_sum = a_leads ? b.sum : a.sum;
   const float product = RoundedProduct(low_sum, factor);
-  const float sum = high_sum + product;
-  const float moved = sum - high_sum;
-  const float lost = fmaf(low_sum, factor, -product) + ((high_sum - (sum - moved)) + (product - moved));
+  const TwoParts<float> sum = SumInTwo(a_leads ? a.sum : b.sum, product);
+  const float lost = fmaf(low_sum, factor_rest, fmaf(low_sum, factor, -product));
   const float rest = fmaf(a_leads ? b.rest : a.rest, factor, a_leads ? a.rest : b.rest);
-  return {a_leads ? a.maximum : b.maximum, sum, rest + lost};
+  return {fmaxf(a.maximum, b.maximum), a_leads ? a.reference : b.reference, sum.value, rest + (lost + sum.rest)};
 }
 
 /// Adds `count` elements to `running`: their maximum first, then their exponentials. Unrolled; `x` stays in registers.

@@ -54,8 +54,7 @@ __device__ __forceinline__ auto Agree(Group& group, Held& held, Exponentials<Out
     const auto own = static_cast<Sum>(exponentials.Compute(held, s, agreed.own_maxima[s]));
     const Sum sum = group.ReduceWarp(own, [](Sum a, Sum b) { return a + b; });
     if constexpr (kShowsMerges<Out, Group>) {
-      const auto rounded = static_cast<Acc>(sum);
-      parts.of_stretch[s] = {agreed.own_maxima[s], rounded, static_cast<Acc>(sum - static_cast<Sum>(rounded))};
+      parts.of_stretch[s] = TwoPartSoftmax::Of(agreed.own_maxima[s], sum);
     } else {
       parts.of_stretch[s] = {agreed.own_maxima[s], sum};
     }

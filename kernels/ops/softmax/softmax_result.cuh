@@ -18,7 +18,7 @@ __device__ __forceinline__ TwoParts<Acc> WholeSum(const RunningSoftmax<Acc, Sum>
   const auto value = static_cast<Acc>(row.sum);
   return {value, static_cast<Acc>(row.sum - static_cast<Sum>(value))};
 }
-__device__ __forceinline__ TwoParts<float> WholeSum(const TwoPartSoftmax& row) { return {row.sum, row.rest}; }
+__device__ __forceinline__ TwoParts<float> WholeSum(const TwoPartSoftmax& row) { return row.Sum(); }
 
 /// The probability of each element. `kWhole`: it is divided by all digits of a sum that has more than Acc.
 template <typename Out, typename Acc, bool kWhole>
@@ -34,7 +34,7 @@ struct Probabilities {
         last(sizeof(Out) == 2 ? static_cast<Acc>(Sum{1} / row.sum / Sum{kExpScale<Out>}) : Acc{1} / sum.value) {}
 
   __device__ __forceinline__ explicit Probabilities(const TwoPartSoftmax& row)
-      : maximum(row.maximum), sum(WholeSum(row)), last(1.0F / row.sum) {}
+      : maximum(row.maximum), sum(WholeSum(row)), last(1.0F / sum.value) {}
 
   __device__ __forceinline__ Acc operator()(Acc x) const { return Quotient(ScaledExp<Out>(x - maximum)); }
 
