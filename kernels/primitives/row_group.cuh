@@ -107,7 +107,9 @@ class BlockGroup {
     return cluster_blocks == 1 ? 0 : ClusterExchange::SpaceOf(whole ? cluster_blocks : warps * cluster_blocks);
   }
 
-  __device__ __forceinline__ int rank() const { return static_cast<int>(exchange_.block() * blockDim.x + threadIdx.x); }
+  /// This block's number among those that share the row.
+  __device__ __forceinline__ unsigned block() const { return exchange_.block(); }
+  __device__ __forceinline__ int rank() const { return static_cast<int>(block() * blockDim.x + threadIdx.x); }
   /// Among the neighbours that can shuffle.
   __device__ __forceinline__ int lane() const { return rank() % kLanes; }
   __device__ __forceinline__ int size() const { return static_cast<int>(blockDim.x) * cluster_blocks_; }
@@ -157,7 +159,7 @@ class BlockGroup {
     const auto blocks = static_cast<unsigned>(cluster_blocks_);
     if (!whole_ && blocks > 1) {
       const unsigned count = warps * blocks;
-      const unsigned place = PlaceInList(exchange_.block() * warps + warp);
+      const unsigned place = PlaceInList(block() * warps + warp);
       return ReduceLongList(exchange_.AllToAll(value, count, place, true), count, identity, combine);
     }
     if (warps > 1) {
@@ -170,7 +172,7 @@ class BlockGroup {
       value = ReduceList(of_warps[turn_], warps, identity, combine);
     }
     if (blocks > 1) {
-      value = ReduceList(exchange_.AllToAll(value, blocks, exchange_.block(), warp == 0), blocks, identity, combine);
+      value = ReduceList(exchange_.AllToAll(value, blocks, block(), warp == 0), blocks, identity, combine);
     }
     return value;
   }

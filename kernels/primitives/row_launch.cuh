@@ -11,6 +11,7 @@
 
 #include "kernels/device/launch.cuh"
 #include "kernels/device/memory_rate.cuh"
+#include "kernels/primitives/fetch_ahead.cuh"
 #include "kernels/primitives/row_access.h"
 #include "kernels/primitives/row_group.cuh"
 #include "kernels/primitives/row_parts.cuh"
@@ -28,6 +29,28 @@ namespace kernelwire {
 template <typename Group, typename Loads, RowAccess kAccess>
 inline constexpr bool kForkTogether =
     Group::kLanes > 1 && Group::kLanes < 32 && decltype(Loads::x)::kStoresTogether&& kAccess == RowAccess::kShifted;
+
+/// Asks for the rows that a block to come begins with, RowTuning::rows_ahead behind those from `index` on. Lanes' rows
+/// are known to be neighbours in the usual launch only.
+template <RowAccess kAccess, typename Loads, typename Group, typename RowAt>
+__device__ __forceinline__ void FetchRowsAhead(const Group& group, const RowTuning& tuning, std::int64_t rows,
+                                               const RowAt& row_at, std::int64_t index) {
+  constexpr bool kOfBlock = std::is_same_v<Group, BlockGroup>;
+  if constexpr (kOfBlock || (kInUsualLaunch<kAccess> && Group::kLanes > 1)) {
+    const std::int64_t then = index + tuning.rows_ahead;
+    const int count = kOfBlock ? 1 : tuning.rows_of_block;
+    if (threadIdx.x == 0 && tuning.rows_ahead > 0 && then + count <= rows) {
+      Loads::ForEachSource(row_at(then), [&](const auto& source) {
+        const auto row_bytes = source.count * std::int64_t{sizeof(*source.data)};
+        if constexpr (kOfBlock) {
+          FetchAhead(source.data, row_bytes, group.block(), static_cast<unsigned>(tuning.cluster_blocks));
+        } else {
+          FetchAhead(source.data, count * row_bytes, 0, 1);
+        }
+      });
+    }
+  }
+}
 
 /// Calls body(row, loads, again) for each row of the group's, where row = row_at(index), `loads` has what it reads of
 /// it, and again() finds the row once more, for kernels that would not have the registers to remember it. A group that
@@ -49,7 +72,8 @@ __device__ __forceinline__ void ForEachRow(Group& group, const RowTuning& tuning
   }
   const auto work_on_row = [&] {
     const auto row = row_at(index);  // found again, where rows are looked ahead to, rather than kept in registers
-    if (!kLooksAhead) {
+    if constexpr (!kLooksAhead) {
+      FetchRowsAhead<kAccess, Loads>(group, tuning, rows, row_at, index);  // now, when registers hold nothing yet
       next.Begin(group, row);
     }
     Loads loads = next;
@@ -131,6 +155,11 @@ struct RowLoads {
   Held x;
 
   __device__ __forceinline__ explicit RowLoads(Granule* in) : place(in) {}
+  /// Calls f with what is read of `row`.
+  template <typename Row, typename F>
+  static __device__ __forceinline__ void ForEachSource(const Row& row, const F& f) {
+    f(row.x);
+  }
   template <typename Group, typename Row>
   __device__ __forceinline__ void Begin(const Group& group, const Row& row) {
     x.template Begin<Fill>(group, row.x, place);

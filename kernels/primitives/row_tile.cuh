@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "kernels/primitives/async_copy.cuh"
+#include "kernels/primitives/fetch_ahead.cuh"
 #include "kernels/primitives/granule.cuh"
 #include "kernels/primitives/row_access.h"
 #include "kernels/primitives/row_tuning.h"
@@ -137,6 +138,12 @@ __device__ __forceinline__ void ForEachRow(Group& group, const RowTuning& tuning
     width = source.count;
     tile.Fetch(place, source.data, count * width * static_cast<int>(sizeof(T)));
   });
+  if (const std::int64_t then = first + tuning.rows_ahead;
+      threadIdx.x == 0 && tuning.rows_ahead > 0 && then + of_block <= rows) {
+    row_at(then).ForEachInput([&](int, const RowSource<T>& source) {
+      FetchAhead(source.data, std::int64_t{of_block} * width * static_cast<int>(sizeof(T)), 0, 1);
+    });
+  }
   AwaitCopies();
   __syncthreads();
   constexpr int kRowsOfWarp = 32 / Group::kLanes;

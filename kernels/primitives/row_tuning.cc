@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "kernels/primitives/row_ahead.h"
 #include "kernels/primitives/row_holding.h"
 #include "kernels/primitives/row_tuning_tables.h"
 #include "kernels/primitives/tile_bytes.h"
@@ -176,14 +177,25 @@ const Holdings& ForShiftedRows(RowWork work, std::int64_t row_bytes, std::int64_
   return (are_some ? kOfShiftedRows : kOfLargeShiftedTensors)[static_cast<std::size_t>(work)][wide];
 }
 
+/// Whether rows of whole vectors are held as those for a few rounds: fewer of those of wider elements that a few blocks
+/// share, since blocks that ask ahead for others' rows (row_ahead.h) have caught up with those that stay. Measured
+/// where memory is not fast, from 64 to 512 KiB; layer_norm up to 320.
+bool AreForSomeRounds(RowWork work, std::int64_t row_bytes, std::int64_t rows, bool wide, bool fast_memory) {
+  constexpr std::int64_t kFewer = 40 * kKiB * kKiB;
+  const bool caught_up =
+      work == RowWork::kTwoInputs ? false : row_bytes <= (work == RowWork::kMoments ? 320 : 512) * kKiB;
+  const bool fewer = wide && !fast_memory && caught_up && row_bytes > 36 * kKiB;
+  return fewer ? row_bytes * std::min(rows, kFewer) <= kFewer : AreSomeRows(row_bytes, rows);
+}
+
 const Holdings& ForPlainRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, bool wide, bool fast_memory) {
   if (AreFewRows(row_bytes, rows)) {
     return kOfFewRows[wide];
   }
-  const auto& tables = !ReadMuch(row_bytes, rows)     ? kOfLittleRead
-                       : AreSomeRows(row_bytes, rows) ? kOfSomeRows
-                       : fast_memory                  ? kOfLargeTensorsInFastMemory
-                                                      : kOfLargeTensors;
+  const auto& tables = !ReadMuch(row_bytes, rows)                                   ? kOfLittleRead
+                       : AreForSomeRounds(work, row_bytes, rows, wide, fast_memory) ? kOfSomeRows
+                       : fast_memory                                                ? kOfLargeTensorsInFastMemory
+                                                                                    : kOfLargeTensors;
   return tables[static_cast<std::size_t>(work)][wide];
 }
 
@@ -233,13 +245,14 @@ RowTuning TuneRowsOfBlocks(std::int64_t row_bytes, bool plain, bool small_blocks
 
 std::string RowTuning::ToString() const {
   const std::string text = std::to_string(threads) + " threads x " + std::to_string(vector_bytes * vectors) + " bytes";
+  const std::string fetched = rows_ahead > 0 ? ", asks " + std::to_string(rows_ahead) + " rows ahead" : "";
   switch (method) {
     case Method::kLanes:
       return text + ", " + std::to_string(rows_of_block) + " rows a block" +
-             (turns > 1 ? ", " + std::to_string(turns) + " times" : "");
+             (turns > 1 ? ", " + std::to_string(turns) + " times" : "") + fetched;
     case Method::kBlocks:
       return text + ", " + std::to_string(cluster_blocks) + " blocks a row" + (looks_ahead ? ", looking ahead" : "") +
-             (balanced ? ", balanced" : "") + (reads_much ? ", reads much" : "");
+             (balanced ? ", balanced" : "") + (reads_much ? ", reads much" : "") + fetched;
     case Method::kStream:
       break;
   }
@@ -288,13 +301,14 @@ RowTuning TuneRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, int 
     if (access == RowAccess::kTiled && !in_words) {
       tuning.turns = 1;
     }
+    tuning.rows_ahead = RowsAhead(work, row_bytes, rows, element_bytes, plain, tuning);
     return tuning;
   }
   if (row_bytes > device.LongestHeldRowBytes(row_bytes, element_bytes)) {
     return StreamRows(work, row_bytes, rows, element_bytes);
   }
   if (!in_words && !device.clusters) {
-    return TuneRowsOfBlocks(row_bytes, plain, small_blocks);
+    return TuneRowsOfBlocks(row_bytes, plain, small_blocks);  // and no way to ask ahead
   }
   RowTuning tuning;
   if (in_words) {
@@ -306,6 +320,7 @@ RowTuning TuneRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, int 
     tuning.reads_much = plain && ReadMuch(row_bytes, rows);
   }
   tuning.balanced = tuning.cluster_blocks > 2 && AreBalanced(work, row_bytes, rows, in_words);
+  tuning.rows_ahead = RowsAhead(work, row_bytes, rows, element_bytes, plain, tuning);
   return tuning;
 }
 

@@ -46,6 +46,8 @@ struct RowTuning {
   /// Threads have the registers of the largest blocks, however few a short row takes.
   bool roomy = false;
   int rows_of_block = 1;
+  /// From a block's first row to the one that it asks the second-level cache for (fetch_ahead.cuh); 0: for none.
+  int rows_ahead = 0;
   int turns = 1;  // as often a block of lanes has rows_of_block rows, one after another
   /// The launch reads so much that the second-level cache had better keep that than its results (CachePriority).
   bool reads_much = false;

@@ -106,8 +106,8 @@ inline constexpr Holdings kOfLargeTensors[][2] = {
     // kSoftmax
     {{{{3, kEight}, {20, kFour, 512}, {512, kEight}, {1024, kAhead}}}, {{{512, kEight}, {1024, kAhead}}}},
     // kMoments
-    {{{{3, kEight}, {6, kFour, 512}, {400, kEight}, {1024, kAhead}}},
-     {{{8, kFour, 512}, {256, kEight}, {1024, kAhead}}}},
+    {{{{3, kEight}, {6, kFour, 512}, {512, kEight}, {1024, kAhead}}},
+     {{{8, kFour, 512}, {512, kEight}, {1024, kAhead}}}},
 };
 
 /// The same where memory is fast (RowDevice): long rows of it are there sooner than small blocks have begun the next.

@@ -57,6 +57,9 @@ void ExpectOrderFollowsFromBytes(RowWork work, std::int64_t row_bytes, int eleme
       ASSERT_LE(tuning.cluster_blocks, device.clusters ? 16 : 1);
       ASSERT_GE(tuning.turns, 1);
       ASSERT_TRUE(tuning.turns == 1 || (tuning.method == RowTuning::Method::kLanes && rows > 1000));
+      // What is asked for ahead is what another block begins with.
+      ASSERT_EQ(tuning.rows_ahead % tuning.rows_of_block, 0);
+      ASSERT_TRUE(tuning.rows_ahead == 0 || (row_bytes * rows * 2 > std::int64_t{16} << 20 && !tuning.looks_ahead));
       // A block's rows lie in its tile together.
       const bool tiled = tuning.threads == 1 || (access == RowAccess::kTiled && !in_words);
       if (tuning.method == RowTuning::Method::kLanes && tiled) {
@@ -181,6 +184,23 @@ TEST(RowTuningTest, PartsOfLongRowsFollowFromTheirBytes) {
       EXPECT_LT(tuning.parts.bytes * (tuning.parts.count - 1), row_bytes);
       EXPECT_GE(StreamWorkspaceBytes(row_bytes, 1, rows),
                 kStreamedTotalBytes * static_cast<std::size_t>(rows * tuning.parts.count));
+    }
+  }
+}
+
+TEST(RowTuningTest, BlocksThatHoldRowsAskAheadForThoseOfOthers) {
+  const RowDevice device{true, 227 << 10};
+  for (const RowWork work : {RowWork::kOneSum, RowWork::kTwoInputs, RowWork::kSoftmax, RowWork::kMoments}) {
+    for (const std::int64_t width : {257, 1001, 4097, 12289, 65537, 200001}) {
+      const auto tuning_of = [&](std::int64_t mib) {
+        return TuneRows(work, 4 * width, (mib << 20) / (4 * width), 4, RowAccess::kOdd, device);
+      };
+      const RowTuning large = tuning_of(1024);
+      SCOPED_TRACE(std::to_string(width) + ": " + large.ToString());
+      EXPECT_GT(large.rows_ahead, 0);
+      EXPECT_LT(large.rows_ahead * 4 * width, 5 << 20) << "more than the second-level cache has room for";
+      EXPECT_GT(tuning_of(24).rows_ahead, 0);
+      EXPECT_EQ(tuning_of(8).rows_ahead, 0) << "rows that all begin at once";
     }
   }
 }

@@ -137,6 +137,12 @@ struct AddRmsNormLoads {
   Held b;
 
   __device__ __forceinline__ AddRmsNormLoads(Granule* a_in, Granule* b_in) : place_of_a(a_in), place_of_b(b_in) {}
+  /// As that of RowLoads.
+  template <typename Row, typename F>
+  static __device__ __forceinline__ void ForEachSource(const Row& row, const F& f) {
+    f(row.a);
+    f(row.b);
+  }
   template <typename Group, typename Row>
   __device__ __forceinline__ void Begin(const Group& group, const Row& row) {
     x.template Begin<FillZero>(group, row.a, place_of_a);
