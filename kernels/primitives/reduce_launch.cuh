@@ -201,7 +201,9 @@ cudaError_t LaunchRows(const Launch& launch, const ReduceArguments& arguments, c
     }
     if constexpr (sizeof(typename R::Element) < BytesOfPiece(1)) {
       if (reads == RowReads::kShiftedPieces) {
-        return LaunchRowsByTuning<R, RowReads::kShiftedPieces>(arguments, reduction, tuning, stream);
+        ReduceArguments asking = arguments;
+        asking.rows_ahead = tuning.rows_ahead;
+        return LaunchRowsByTuning<R, RowReads::kShiftedPieces>(asking, reduction, tuning, stream);
       }
     }
   }

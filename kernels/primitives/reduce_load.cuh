@@ -70,9 +70,10 @@ struct ReduceArguments {
   DataType y_type;
   std::int64_t y_bytes;  // of one result
   bool checked;
-  bool aligned;      // all runs are whole vectors of 16 bytes, and aligned to them
-  RowShares shares;  // rows
-  uint4* arrivals;   // rows: kLaunchArrivals behind Launch::tickets
+  bool aligned;             // all runs are whole vectors of 16 bytes, and aligned to them
+  RowShares shares;         // rows
+  std::int64_t rows_ahead;  // ReduceTuning::rows_ahead
+  uint4* arrivals;          // rows: kLaunchArrivals behind Launch::tickets
   EarlyReads early;
   ReduceLayout layout;
   // RowReads::kAny: over a result's vectors, which layout.reduced is about then (MapOfVectors), by as many as threads

@@ -204,6 +204,7 @@ __global__ void __launch_bounds__(kLongRowBlock, BlocksOfRowBlocks<R, kReads>())
   const int threads = static_cast<int>(blockDim.x);
   for (std::int64_t index = static_cast<int>(blockIdx.x); index < arguments.results; index += gridDim.x) {
     const ResultPlace place = Rows::PlaceOf(arguments, index);
+    Rows::AskAhead(arguments, index, 1);
     Total total = AddRow(reduction, arguments, Rows(arguments, place), threads);
     if (threads > 32) {
       if (threadIdx.x % 32 == 0) {

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "kernels/primitives/fetch_ahead.cuh"
 #include "kernels/primitives/reduce_load.cuh"
 #include "kernels/primitives/reduce_packed.cuh"
 #include "kernels/primitives/reduce_params.h"
@@ -46,6 +47,26 @@ class ResultRows {
   /// Result `number` of the launch. Of plain rows a piece has no other: what is kept before them makes the pieces.
   static __device__ __forceinline__ ResultPlace PlaceOf(const ReduceArguments& arguments, std::int64_t number) {
     return kPlain ? ResultPlace::OfOnly(arguments, number) : ResultPlace::Of(arguments, number);
+  }
+
+  /// Asks for the rows of `count` results that a block to come begins with, ReduceArguments::rows_ahead behind
+  /// `number`, where rows have the way to be read that this pays for, and all are of one request. One thread of a block
+  /// does.
+  static __device__ __forceinline__ void AskAhead(const ReduceArguments& arguments, std::int64_t number, int count) {
+    if constexpr (kReads == RowReads::kShiftedPieces) {
+      const std::int64_t then = number + arguments.rows_ahead;
+      if (threadIdx.x != 0 || arguments.rows_ahead == 0 || then + count > arguments.results) {
+        return;
+      }
+      const ResultPlace place = PlaceOf(arguments, then);
+      if (place.index + count <= place.results) {
+        const ResultRows rows(arguments, place);
+#pragma unroll
+        for (int i = 0; i < kInputs; ++i) {
+          FetchAhead(rows.rows_[i], count * arguments.layout.piece * static_cast<std::int64_t>(sizeof(T)), 0, 1);
+        }
+      }
+    }
   }
 
   /// Of the `count` vectors of the result from `begin` on the first kCount of thread `lane` of `threads`: vectors in

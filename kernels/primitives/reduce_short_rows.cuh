@@ -63,6 +63,7 @@ __global__ void __launch_bounds__(kShortRowBlock, ThreadsOfRows<R, kReads>() / k
       const Rows rows(arguments, Rows::PlaceOf(arguments, row));
       rows.Load(arguments, 0, lane, threads, static_cast<int>(arguments.vectors), reduction.Fill(), tiles[k]);
     }
+    Rows::AskAhead(arguments, first, grid.rows_of_block);
     Total totals[kRows];
 #pragma unroll
     for (int k = 0; k < kRows; ++k) {

@@ -82,6 +82,22 @@ int BlocksOfResult(const ReduceParts& parts, std::int64_t results, const ReduceD
   return blocks;
 }
 
+/// How far ahead blocks of odd rows ask the second-level cache for those of blocks to come (fetch_ahead.cuh): to put
+/// their pieces together takes so long that memory would rest meanwhile. Other rows keep it busy, and are slower so.
+std::int64_t RowsAhead(const ReducedRows& rows, std::int64_t results, const ReduceTuning& tuning) {
+  constexpr std::int64_t kMebi = std::int64_t{1} << 20;
+  constexpr std::int64_t kLongestRow = 16384;
+  const std::int64_t row_bytes = 16 * rows.vectors;
+  const std::int64_t read_bytes = (rows.two ? 2 : 1) * row_bytes;
+  if (!rows.odd || row_bytes > kLongestRow || read_bytes * std::min(results, 16 * kMebi) <= 16 * kMebi) {
+    return 0;
+  }
+  const std::int64_t of_block = tuning.method == ReduceTuning::Method::kRowBlocks
+                                    ? 1
+                                    : tuning.block_threads / tuning.threads * tuning.rows_of_thread;
+  return 6 * kMebi / (read_bytes * of_block) * of_block;
+}
+
 }  // namespace
 
 int ThreadsOfRow(const ReducedRows& rows) {
@@ -114,7 +130,9 @@ ReduceTuning TuneReducedRows(const ReducedRows& rows, const ReduceParts& parts, 
     return TuneTiledRows(rows.tiled_bytes, results);
   }
   if (parts.count == 1) {
-    return TuneShortRows(rows, results, own_kernels, device);
+    ReduceTuning tuning = TuneShortRows(rows, results, own_kernels, device);
+    tuning.rows_ahead = RowsAhead(rows, results, tuning);
+    return tuning;
   }
   ReduceTuning tuning;
   tuning.method = ReduceTuning::Method::kLongRows;
@@ -152,7 +170,8 @@ ReduceTuning TuneColumns(const ReduceLayout& layout, const ReduceParts& parts, s
 }
 
 std::string ReduceTuning::ToString() const {
-  const std::string of_block = std::to_string(block_threads) + " threads a block";
+  const std::string of_block = std::to_string(block_threads) + " threads a block" +
+                               (rows_ahead > 0 ? ", asks " + std::to_string(rows_ahead) + " rows ahead" : "");
   switch (method) {
     case Method::kTiledRows:
       return "a thread a row, " + std::to_string(rows_of_thread) + " rows a thread, " + of_block;

@@ -77,9 +77,10 @@ struct ReduceTuning {
   Method method = Method::kShortRows;
   int block_threads = 0;
   // Short rows:
-  int threads = 1;         // of a row, a power of two
-  int vectors = 2;         // of 16 bytes, that a thread has of a row, at most: one of 2, 3, 4, 6, 8
-  int rows_of_thread = 1;  // at once: one, or as many as there are kVectorsInFlight for; tiled: one after another
+  int threads = 1;              // of a row, a power of two
+  int vectors = 2;              // of 16 bytes, that a thread has of a row, at most: one of 2, 3, 4, 6, 8
+  int rows_of_thread = 1;       // at once: one, or as many as there are kVectorsInFlight for; tiled: one after another
+  std::int64_t rows_ahead = 0;  // odd rows: from a block's first to that which it asks the second-level cache for
   // Long rows:
   PartSharing sharing = PartSharing::kBlock;
   int blocks = 1;  // of a result, a power of two, at most as many as ReduceParts::slots

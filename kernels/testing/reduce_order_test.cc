@@ -205,6 +205,24 @@ TEST(ReduceTuningTest, ShortRowsAreSharedByAsManyThreadsWhateverTheirNumber) {
   }
 }
 
+TEST(ReduceTuningTest, OddRowsOfLargeTensorsAskAheadForThoseThatABlockBeginsWith) {
+  for (const ReduceDevice& device : kReduceDevices) {
+    for (const std::int64_t vectors : {5, 33, 126, 513}) {
+      const ReduceParts parts = CutIntoParts(vectors, 2048);
+      ReducedRows rows = {vectors, RowShares::kPieces, true};
+      const ReduceTuning large = TuneReducedRows(rows, parts, 10'000'000, true, device);
+      SCOPED_TRACE(std::to_string(vectors) + " vectors: " + large.ToString());
+      EXPECT_GT(large.rows_ahead, 0);
+      if (large.method == ReduceTuning::Method::kShortRows) {
+        EXPECT_EQ(large.rows_ahead % (large.block_threads / large.threads * large.rows_of_thread), 0);
+      }
+      EXPECT_EQ(TuneReducedRows(rows, parts, 100, true, device).rows_ahead, 0) << "rows that all begin at once";
+      rows.odd = false;
+      EXPECT_EQ(TuneReducedRows(rows, parts, 10'000'000, true, device).rows_ahead, 0) << "memory is busy as it is";
+    }
+  }
+}
+
 TEST(ReduceTuningTest, RowsOfATileAreNoMoreThanItHasRoomFor) {
   for (const ReduceDevice& device : kReduceDevices) {
     for (std::int64_t row_bytes = 1; row_bytes <= kMostBytesOfTiledRow; ++row_bytes) {
