@@ -33,10 +33,10 @@ std::int64_t KibAheadOfBlocks(RowWork work, std::int64_t row_bytes, int element_
 int RowsAhead(RowWork work, std::int64_t row_bytes, std::int64_t rows, int element_bytes, bool plain,
               const RowTuning& tuning) {
   constexpr std::int64_t kLeastBytes = 16 * kKiB * kKiB;  // less is all on its way at once
+  constexpr std::int64_t kShortRow = 128;                 // bytes: not measured
   const bool of_lanes = tuning.method == RowTuning::Method::kLanes;
   const std::int64_t read_bytes = (work == RowWork::kTwoInputs ? 2 : 1) * row_bytes;
-  if (tuning.looks_ahead || (of_lanes && tuning.threads == 1) ||
-      read_bytes * std::min(rows, kLeastBytes) <= kLeastBytes) {
+  if (tuning.looks_ahead || row_bytes <= kShortRow || read_bytes * std::min(rows, kLeastBytes) <= kLeastBytes) {
     return 0;
   }
   const bool are_some = AreSomeRows(read_bytes, rows);
