@@ -177,14 +177,14 @@ const Holdings& ForShiftedRows(RowWork work, std::int64_t row_bytes, std::int64_
   return (are_some ? kOfShiftedRows : kOfLargeShiftedTensors)[static_cast<std::size_t>(work)][wide];
 }
 
-/// Whether rows of whole vectors are held as those for a few rounds: fewer of those of wider elements that a few blocks
-/// share, since blocks that ask ahead for others' rows (row_ahead.h) have caught up with those that stay. Measured
-/// where memory is not fast, from 64 to 512 KiB; layer_norm up to 320.
+/// Whether rows of whole vectors are held as those for a few rounds. Of wide ones that several blocks share fewer count
+/// as such: blocks that ask ahead for others' rows (row_ahead.h) have caught up with those that stay, from 64 to 512
+/// KiB, for layer_norm to 320. Not measured where memory is fast.
 bool AreForSomeRounds(RowWork work, std::int64_t row_bytes, std::int64_t rows, bool wide, bool fast_memory) {
   constexpr std::int64_t kFewer = 40 * kKiB * kKiB;
-  const bool caught_up =
-      work == RowWork::kTwoInputs ? false : row_bytes <= (work == RowWork::kMoments ? 320 : 512) * kKiB;
-  const bool fewer = wide && !fast_memory && caught_up && row_bytes > 36 * kKiB;
+  const std::int64_t longest = kKiB * (work == RowWork::kMoments ? 320 : 512);
+  const bool fewer =
+      wide && !fast_memory && work != RowWork::kTwoInputs && row_bytes > 36 * kKiB && row_bytes <= longest;
   return fewer ? row_bytes * std::min(rows, kFewer) <= kFewer : AreSomeRows(row_bytes, rows);
 }
 
