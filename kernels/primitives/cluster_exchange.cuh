@@ -14,6 +14,9 @@
 #include <cstring>
 #include <type_traits>
 
+#include "kernels/primitives/async_copy.cuh"
+#include "kernels/primitives/mbarrier.cuh"
+
 namespace kernelwire {
 
 /// The most blocks of a cluster; above 8 it is a size that kernels have to consent to.
@@ -30,7 +33,7 @@ class ClusterExchange {
       asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(block_));
       if (threadIdx.x == 0) {
         for (int turn = 0; turn < 2; ++turn) {
-          asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(Barrier(turn)) : "memory");
+          BeginBarrier(Barrier(turn));
         }
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
       }
@@ -63,19 +66,17 @@ class ClusterExchange {
       asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
     }
     const unsigned turn = exchanges_ % 2;
-    const unsigned barrier = Barrier(static_cast<int>(turn));
+    const SharedAddress barrier = Barrier(static_cast<int>(turn));
     if (threadIdx.x == 0) {
-      asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier),
-                   "r"(values * static_cast<unsigned>(sizeof(T)))
-                   : "memory");
+      ExpectBytes(barrier, values * static_cast<unsigned>(sizeof(T)));
     }
     unsigned behind = 0;
     asm("mov.u32 %0, %%dynamic_smem_size;" : "=r"(behind));
     T* const of_all = reinterpret_cast<T*>(dynamic_space + behind / kMostBytes - (turn + 1) * PlacesOf(values));
     if (gives && threadIdx.x % 32 < blocks_) {
-      Send(value, static_cast<unsigned>(__cvta_generic_to_shared(of_all + place)), barrier);
+      Send(value, SharedAddressOf(of_all + place), barrier);
     }
-    Await(barrier, exchanges_ / 2 % 2);
+    AwaitBytes(barrier, exchanges_ / 2 % 2);
     ++exchanges_;
     return of_all;
 #else
@@ -94,14 +95,14 @@ class ClusterExchange {
 
 #if __CUDA_ARCH__ >= 900
   /// Two barriers in turn: one may still be watched by slow warps when the next exchange begins.
-  static __device__ __forceinline__ unsigned Barrier(int turn) {
+  static __device__ __forceinline__ SharedAddress Barrier(int turn) {
     __shared__ std::uint64_t barriers[2];
-    return static_cast<unsigned>(__cvta_generic_to_shared(&barriers[turn]));
+    return SharedAddressOf(&barriers[turn]);
   }
 
   /// Lane i sends to block i: to the same place in its shared memory, under the same barrier of its own.
   template <typename T>
-  static __device__ __forceinline__ void Send(const T& value, unsigned place, unsigned barrier) {
+  static __device__ __forceinline__ void Send(const T& value, SharedAddress place, SharedAddress barrier) {
     constexpr int kWords = static_cast<int>(sizeof(T) / 4);
     unsigned words[kWords];
     memcpy(words, &value, sizeof(T));
@@ -128,21 +129,6 @@ class ClusterExchange {
             "r"(words[i]), "r"(barrier_there)
             : "memory");
       }
-    }
-  }
-
-  static __device__ __forceinline__ void Await(unsigned barrier, unsigned phase) {
-    unsigned done = 0;
-    while (done == 0) {
-      asm volatile(
-          "{\n"
-          "  .reg .pred arrived;\n"
-          "  mbarrier.try_wait.parity.shared::cta.b64 arrived, [%1], %2;\n"
-          "  selp.u32 %0, 1, 0, arrived;\n"
-          "}\n"
-          : "=r"(done)
-          : "r"(barrier), "r"(phase)
-          : "memory");
     }
   }
 #endif

@@ -19,6 +19,9 @@ std::int64_t KibAheadOfBlocks(RowWork work, std::int64_t row_bytes, int element_
                               const RowTuning& tuning) {
   constexpr std::int64_t kLongRow = 512 * kKiB;
   const bool in_vectors = tuning.vector_bytes == 16;
+  if (tuning.in_shared) {
+    return are_some && !in_vectors ? 0 : 2048;  // there are many on their way as it is
+  }
   const bool of_two = work == RowWork::kTwoInputs;
   if (in_vectors && (plain ? of_two : !of_two && element_bytes > 2)) {
     return 0;

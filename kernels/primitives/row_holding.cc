@@ -68,7 +68,7 @@ RowTuning LookAhead(std::int64_t row_bytes, int most_threads, bool powers) {
   return tuning;
 }
 
-RowTuning HoldBy(const Holding& holding, std::int64_t row_bytes, bool small_blocks) {
+RowTuning HoldBy(const Holding& holding, std::int64_t row_bytes, bool small_blocks, bool has_vectors_in_shared) {
   switch (holding.way) {
     case HoldingWay::kFour: {
       const int threads = small_blocks ? std::min(holding.threads, kMostThreadsOfSmallBlock) : holding.threads;
@@ -80,6 +80,14 @@ RowTuning HoldBy(const Holding& holding, std::int64_t row_bytes, bool small_bloc
     case HoldingWay::kRoomy: {
       RowTuning tuning = HoldRow(row_bytes, holding.threads, 8);
       tuning.roomy = true;
+      return tuning;
+    }
+    case HoldingWay::kInShared: {
+      if (!has_vectors_in_shared) {
+        return HoldInSmallBlocks(row_bytes);
+      }
+      RowTuning tuning = HoldRow(row_bytes, kThreadsOfVectorsInShared, 8);
+      tuning.in_shared = true;
       return tuning;
     }
     case HoldingWay::kAhead:

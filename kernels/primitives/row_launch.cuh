@@ -202,7 +202,9 @@ cudaError_t LaunchHeld(RowAccess access, const Arguments& arguments, std::int64_
     return LaunchRows<typename Shape::Group, HeldSpace<T, Shape, kAccess, Kernels::kInputs>,
                       Kernels::template kHeld<Shape, kAccess>>(arguments, rows, stream);
   };
-  if constexpr (Shape::kOfWords) {
+  if constexpr (kSumsVectors<Shape>) {
+    return launch(AccessTag<RowAccess::kShifted>{});  // others lie in vectors
+  } else if constexpr (Shape::kOfWords) {
     constexpr RowAccess kUsual = Shape::kOfThreads ? RowAccess::kTiled : RowAccess::kOdd;
     return access == RowAccess::kPlain || access == RowAccess::kShifted ? launch(AccessTag<RowAccess::kShifted>{})
                                                                         : launch(AccessTag<kUsual>{});

@@ -84,7 +84,8 @@ class DeviceParameter {
   }
 
   /// Vectors that are asked for together at most.
-  static constexpr int kTogether = sizeof(Held::vectors) <= 64 ? Held::kVectors : 64 / static_cast<int>(sizeof(Unit));
+  static constexpr int kMostTogether = 64 / static_cast<int>(sizeof(Unit));
+  static constexpr int kTogether = Held::kVectors <= kMostTogether ? Held::kVectors : kMostTogether;
 
   /// Whether it is a plain row of T, which `Prefetch`, `Fetch` and `Base` are for.
   __device__ __forceinline__ bool IsOfSameType() const { return same_type_; }

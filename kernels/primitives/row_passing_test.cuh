@@ -1,5 +1,5 @@
-// What tests of held rows share: rows go from memory to registers and back, each from where it begins to where it is to
-// lie, and nothing else is written.
+// What tests of held rows share: rows go from memory to where they are held and back, each from where it begins to
+// where it is to lie, and nothing else is written.
 #ifndef KERNELWIRE_KERNELS_PRIMITIVES_ROW_PASSING_TEST_CUH_
 #define KERNELWIRE_KERNELS_PRIMITIVES_ROW_PASSING_TEST_CUH_
 
@@ -14,7 +14,6 @@
 #include "kernels/primitives/primitives_test.cuh"
 #include "kernels/primitives/row_group.cuh"
 #include "kernels/primitives/row_shapes.cuh"
-#include "kernels/primitives/row_space.cuh"
 #include "kernels/primitives/row_vectors.cuh"
 
 namespace kernelwire::testing {
@@ -31,7 +30,8 @@ __device__ LaneGroup<kLanes> GroupOf(LaneGroup<kLanes>* /*tag*/) {
 __device__ inline BlockGroup GroupOf(BlockGroup* /*tag*/) { return BlockGroup(1); }
 
 /// The rows of a tensor that begins with element `begin` of `in` go to where element `to` of `out` is. Behind all of
-/// these `out` has a place that stays zero if registers hold what they should.
+/// these `out` has a place that stays zero if what is held is what should be. A block has a row, and then one of those
+/// that are left.
 template <typename T, typename Shape>
 struct PassRows {
   using Group = typename Shape::Group;
@@ -47,27 +47,36 @@ struct PassRows {
   bool alone;  // lanes of other rows do not come along
 
   __device__ void operator()(const In* in, Out* out) const {
-    const int row = Shape::kOfBlocks ? static_cast<int>(blockIdx.x) : static_cast<int>(threadIdx.x) / Group::kLanes;
-    if (row >= rows) {
-      return;
-    }
     Group group = GroupOf(static_cast<Group*>(nullptr));
-    if constexpr (!Shape::kOfBlocks) {
+    const HeldSpace<T, Shape, RowAccess::kShifted, 1> space;
+    Held held;
+    if constexpr (Shape::kOfBlocks) {
+      for (int row = static_cast<int>(blockIdx.x); row < rows; row += static_cast<int>(gridDim.x)) {
+        Pass(group, space, held, row, in, out);
+      }
+    } else {
+      const int row = static_cast<int>(threadIdx.x) / Group::kLanes;
       constexpr int kRowsOfWarp = 32 / Group::kLanes;
       group.Begin(!alone && row / kRowsOfWarp * kRowsOfWarp + kRowsOfWarp <= rows);
+      if (row < rows) {
+        Pass(group, space, held, row, in, out);
+      }
     }
+  }
+
+  template <typename Space>
+  __device__ void Pass(Group& group, const Space& space, Held& held, int row, const In* in, Out* out) const {
     const int first = begin + row * width;
     const RowSource<T> source{reinterpret_cast<const T*>(in) + first, width, row > 0, first + width < ins};
-    const RowSpace<Held, Group, 1> space;
-    Held held;
     held.template Begin<FillMinusInfinity>(group, source, space.In(0));
     held.template Finish<FillMinusInfinity>(group, source, space.In(0));
     const T fill = FillMinusInfinity::Value<T>();
     for (int v = 0; v < Held::kVectors; ++v) {
+      const typename Held::Unit vector = held.vectors[v];
       for (int j = 0; j < Held::kLength; ++j) {
         const int index = Held::IndexOf(group, v) + j;
         In found = 0;
-        memcpy(&found, reinterpret_cast<const char*>(&held.vectors[v]) + j * sizeof(T), sizeof(T));
+        memcpy(&found, reinterpret_cast<const char*>(&vector) + j * sizeof(T), sizeof(T));
         In expected = 0;
         memcpy(&expected, &fill, sizeof(T));
         if (found != (index < width ? in[first + index] : expected)) {
@@ -95,8 +104,7 @@ std::vector<Bits> Numbered(int count) {
 template <typename T, typename Shape, typename Run>
 void ExpectRowsPass(const Run& run, int places, int rows, int width, LaunchShape shape) {
   using Bits = BitsOf<T>;
-  shape.shared_bytes =
-      RowSpace<typename PassRows<T, Shape>::Held, typename Shape::Group, 1>::BytesOfBlock(shape.threads);
+  shape.shared_bytes = HeldSpace<T, Shape, RowAccess::kShifted, 1>::BytesOfBlock(shape.threads);
   for (int begin = 0; begin < places; ++begin) {
     for (int to = 0; to < places; ++to) {
       for (const bool alone : {false, true}) {
@@ -110,7 +118,7 @@ void ExpectRowsPass(const Run& run, int places, int rows, int width, LaunchShape
         const std::vector<Bits> in = Numbered<Bits>(begin + count);  // nothing follows the last row
         const auto out = run(PassRows<T, Shape>{rows, width, begin, to, begin + count, outs, alone}, in,
                              static_cast<std::size_t>(outs) + 1, shape);
-        EXPECT_EQ(out[static_cast<std::size_t>(outs)], 0) << "what registers hold";
+        EXPECT_EQ(out[static_cast<std::size_t>(outs)], 0) << "what is held";
         for (int i = 0; i < outs; ++i) {
           const bool written = i >= to && i < to + count;
           ASSERT_EQ(out[static_cast<std::size_t>(i)], written ? in[static_cast<std::size_t>(i - to + begin)] : Bits{0})

@@ -9,6 +9,7 @@
 
 #include "kernels/primitives/row_access.h"
 #include "kernels/primitives/row_group.cuh"
+#include "kernels/primitives/row_in_shared.cuh"
 #include "kernels/primitives/row_of_thread.cuh"
 #include "kernels/primitives/row_shifted.cuh"
 #include "kernels/primitives/row_space.cuh"
@@ -89,6 +90,8 @@ template <typename GroupType, int kVectorsOfThread, bool kAhead, bool kMuch = fa
 struct RowShape {
   using Group = GroupType;
   static constexpr bool kOfWords = false;
+  static constexpr bool kWholeBlocks = false;  // see BlockGroup
+  static constexpr bool kInShared = false;
   static constexpr int kVectors = kVectorsOfThread;
   static constexpr int kBytes = 16 * kVectors;  // that a thread holds
   static constexpr bool kOfBlocks = std::is_same_v<GroupType, BlockGroup>;
@@ -134,6 +137,8 @@ template <typename GroupType, int kWords, int kFirst, int kMostThreads = BlockTh
 struct RowShapeOfWords {
   using Group = GroupType;
   static constexpr bool kOfWords = true;
+  static constexpr bool kWholeBlocks = true;
+  static constexpr bool kInShared = false;
   static constexpr int kBytes = 4 * kWords;
   static constexpr bool kOfBlocks = std::is_same_v<GroupType, BlockGroup>;
   static constexpr bool kOfThreads = std::is_same_v<GroupType, LaneGroup<1>>;
@@ -167,6 +172,34 @@ struct RowShapeOfWords {
     return wanted < most ? wanted : most;
   }
 };
+
+/// The same of blocks that hold their shares in shared memory.
+template <int kWords, int kMostThreads, int kAtATime>
+struct RowShapeInShared : RowShapeOfWords<BlockGroup, kWords, 0, kMostThreads, kAtATime> {
+  static constexpr bool kInShared = true;
+
+  template <typename T, RowAccess kAccess, int kInputs>
+  using Held = RowInShared<T, kWords>;
+};
+
+/// The same of rows of whole vectors, which begin anywhere.
+struct RowShapeOfVectorsInShared : RowShapeInShared<32, kThreadsOfVectorsInShared, 4> {
+  static constexpr bool kWholeBlocks = false;
+};
+template <typename Shape>
+inline constexpr bool kSumsVectors = Shape::kInShared && !Shape::kWholeBlocks;
+
+/// Calls f with what a row's reductions read of what is held of it: all that is, or a share in vectors.
+template <typename Shape, typename Group, typename Held, typename Source, typename F>
+__device__ __forceinline__ auto WithSummed(const Group& group, Held& held, const Source& row, Granule* place,
+                                           const F& f) {
+  if constexpr (kSumsVectors<Shape>) {
+    auto share = held.InVectors(group, row, place);
+    return f(share);
+  } else {
+    return f(held);
+  }
+}
 
 /// Calls f with the shape of rows that kLanes lanes share.
 template <int kLanes, typename F>
@@ -202,8 +235,25 @@ cudaError_t WithWordsOfBlocks(const RowTuning& tuning, F&& f) {
   return f(RowShapeOfWords<BlockGroup, kIts.words, 0, kIts.threads, kIts.at_a_time>{});
 }
 
-template <typename F>
+/// Those in shared memory, with the first of SharesInShared from kIndex on that has so many words.
+template <RowWork kWork, int kElementBytes, int kIndex, typename F>
+cudaError_t WithShareInShared(const RowTuning& tuning, F&& f) {
+  constexpr BlockWords kIts = SharesInShared(kWork, kElementBytes).by_words[kIndex];
+  if constexpr (kIndex == 0) {
+    if (tuning.vectors != kIts.words) {
+      return WithShareInShared<kWork, kElementBytes, 1>(tuning, f);
+    }
+  }
+  return f(RowShapeInShared<kIts.words, kIts.threads, kIts.at_a_time>{});
+}
+
+template <RowWork kWork, int kElementBytes, typename F>
 cudaError_t WithBlockShape(const RowTuning& tuning, F&& f) {
+  if constexpr (HasVectorsInShared(kWork, kElementBytes)) {
+    if (tuning.in_shared) {
+      return f(RowShapeOfVectorsInShared{});
+    }
+  }
   if (tuning.vectors == 4) {
     return tuning.reads_much ? f(RowShape<BlockGroup, 4, false, true>{}) : f(RowShape<BlockGroup, 4, false>{});
   }
@@ -218,6 +268,11 @@ cudaError_t WithRowShape(const RowTuning& tuning, F&& f) {
   const bool of_blocks = tuning.method == RowTuning::Method::kBlocks;
   if constexpr (kElementBytes <= 4) {
     if (tuning.vector_bytes == 4) {
+      if constexpr (!AreNorms(kWork)) {
+        if (tuning.in_shared) {
+          return WithShareInShared<kWork, kElementBytes, 0>(tuning, f);
+        }
+      }
       if (of_blocks) {
         return WithWordsOfBlocks<kWork, 0>(tuning, f);
       }
@@ -225,7 +280,7 @@ cudaError_t WithRowShape(const RowTuning& tuning, F&& f) {
     }
   }
   if (of_blocks) {
-    return WithBlockShape(tuning, f);
+    return WithBlockShape<kWork, kElementBytes>(tuning, f);
   }
   switch (tuning.threads) {
     case 4:
@@ -248,8 +303,10 @@ using AccessTag = std::integral_constant<RowAccess, kAccess>;
 
 /// The places of an operator's kernels, which read kInputs rows for each result.
 template <typename T, typename Shape, RowAccess kAccess, int kInputs>
-using HeldSpace = std::conditional_t<kAccess == RowAccess::kTiled, RowTile<T, Shape, kInputs>,
-                                     RowSpace<HeldRow<T, Shape, kAccess, kInputs>, typename Shape::Group, kInputs>>;
+using HeldSpace = std::conditional_t<
+    Shape::kInShared, ShareSpace<HeldRow<T, Shape, kAccess, kInputs>>,
+    std::conditional_t<kAccess == RowAccess::kTiled, RowTile<T, Shape, kInputs>,
+                       RowSpace<HeldRow<T, Shape, kAccess, kInputs>, typename Shape::Group, kInputs>>>;
 
 }  // namespace kernelwire
 

@@ -5,6 +5,7 @@
 
 #include "kernels/primitives/row_ahead.h"
 #include "kernels/primitives/row_holding.h"
+#include "kernels/primitives/row_share.h"
 #include "kernels/primitives/row_tuning_tables.h"
 #include "kernels/primitives/tile_bytes.h"
 
@@ -93,72 +94,6 @@ int TurnsOfThreads(std::int64_t row_bytes, std::int64_t rows, const RowTuning& t
       std::clamp<std::int64_t>((std::min(rows, kMostRowsToCount) + kEnoughThreads / 2) / kEnoughThreads, 1, of_tile));
 }
 
-/// `share` words of a row in blocks with the threads and words of shape `index`.
-struct SharedWords {
-  int words;
-  int threads;
-  std::int64_t held;      // by the threads of a block
-  std::int64_t resident;  // threads that a multiprocessor has at a time; small blocks begin too often to count
-
-  SharedWords(RowWork work, int index, std::int64_t share) {
-    const BlockWords& shape = WordsOfBlocks(work).by_words[index];
-    words = shape.words;
-    threads = static_cast<int>((share + 32 * words - 1) / (32 * words) * 32);
-    held = std::int64_t{threads} * words;
-    resident = threads < 128 ? 0 : std::int64_t{shape.threads} * shape.at_a_time / threads * threads;
-  }
-};
-
-/// The best of the shapes in use that have so many words, else the first other. Norms leave as little empty as can be,
-/// and have the fewest threads. Others, which wait longer between their instructions, leave up to an eleventh empty for
-/// more threads to hide that.
-SharedWords ShareWords(RowWork work, int element_bytes, std::int64_t share) {
-  const BlockWordShapes& shapes = WordsOfBlocks(work);
-  const ShapesInUse used = WordsInUse(work, element_bytes);
-  const int elevenths = AreNorms(work) ? 11 : 12;
-  SharedWords best(work, used.first, share);
-  std::int64_t least = kLongestHeldRow;
-  for (int i = used.first; i < shapes.count && (i < used.behind || least == kLongestHeldRow); ++i) {
-    const SharedWords next(work, i, share);
-    if (next.threads <= MostThreadsOfWords(work, i)) {
-      least = std::min(least, next.held);
-      best = next;
-    }
-  }
-  for (int i = used.first; i < used.behind; ++i) {
-    const SharedWords next(work, i, share);
-    const bool fits = next.threads <= MostThreadsOfWords(work, i) && next.held * 11 <= least * elevenths;
-    const bool better = best.held * 11 > least * elevenths || next.resident > best.resident ||
-                        (next.resident == best.resident && next.held < best.held);
-    if (fits && (AreNorms(work) || better)) {
-      best = next;
-    }
-  }
-  return best;
-}
-
-/// A row that is longer than lanes hold, in words: by a block, or by blocks that have equal shares of it; what follows
-/// from its length alone. Clusters of other numbers than powers of two leave multiprocessors without one; shares are
-/// short enough for several blocks to work side by side, of which some read while others write. layer_norm does so much
-/// with a row that blocks which share it are slower somewhat longer.
-RowTuning HoldInWords(RowWork work, std::int64_t row_bytes, int element_bytes, bool clusters) {
-  constexpr std::int64_t kMostOfShare = 6400;
-  const std::int64_t most_alone = work == RowWork::kMoments ? 10752 : kMostOfShare;
-  const std::int64_t words = (row_bytes + 3) / 4;
-  std::int64_t blocks = 1;
-  while (clusters && words > most_alone && words > blocks * kMostOfShare && blocks < kMostBlocksOfRow) {
-    blocks *= 2;
-  }
-  RowTuning tuning;
-  tuning.method = RowTuning::Method::kBlocks;
-  tuning.vector_bytes = 4;
-  tuning.cluster_blocks = static_cast<int>(blocks);
-  const SharedWords shared = ShareWords(work, element_bytes, (words + blocks - 1) / blocks);
-  tuning.threads = shared.threads;
-  tuning.vectors = shared.words;
-  return tuning;
-}
-
 /// Whether an H200 is faster where what is read outlasts what is written; of less, it is as fast or slower.
 bool ReadMuch(std::int64_t row_bytes, std::int64_t rows) {
   constexpr std::int64_t kMuchBytes = 16 * kKiB * kKiB;
@@ -201,10 +136,11 @@ const Holdings& ForPlainRows(RowWork work, std::int64_t row_bytes, std::int64_t 
 
 /// Whether clusters of more than two blocks are faster where their blocks go where there is room (LaunchShape): up to
 /// 1.15 times on an H200. Not where latency counts; nor where a multiprocessor has so few blocks at a time that one
-/// with two of a cluster's would be late, those of long odd rows, and of two inputs unless there are many rounds.
-bool AreBalanced(RowWork work, std::int64_t row_bytes, std::int64_t rows, bool in_words) {
+/// with two of a cluster's would be late, those of long odd rows in registers, and of two inputs unless there are many
+/// rounds.
+bool AreBalanced(RowWork work, std::int64_t row_bytes, std::int64_t rows, bool in_words, bool in_shared) {
   constexpr std::int64_t kLongestOfWords = 288 * kKiB;
-  const bool is_long = in_words && row_bytes > kLongestOfWords;
+  const bool is_long = in_words && !in_shared && row_bytes > kLongestOfWords;
   return !is_long && (work == RowWork::kTwoInputs ? !AreSomeRows(row_bytes, rows) : ReadMuch(row_bytes, rows));
 }
 
@@ -251,8 +187,9 @@ std::string RowTuning::ToString() const {
       return text + ", " + std::to_string(rows_of_block) + " rows a block" +
              (turns > 1 ? ", " + std::to_string(turns) + " times" : "") + fetched;
     case Method::kBlocks:
-      return text + ", " + std::to_string(cluster_blocks) + " blocks a row" + (looks_ahead ? ", looking ahead" : "") +
-             (balanced ? ", balanced" : "") + (reads_much ? ", reads much" : "") + fetched;
+      return text + ", " + std::to_string(cluster_blocks) + " blocks a row" + (in_shared ? ", in shared memory" : "") +
+             (looks_ahead ? ", looking ahead" : "") + (balanced ? ", balanced" : "") +
+             (reads_much ? ", reads much" : "") + fetched;
     case Method::kStream:
       break;
   }
@@ -312,14 +249,14 @@ RowTuning TuneRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, int 
   }
   RowTuning tuning;
   if (in_words) {
-    tuning = HoldInWords(work, row_bytes, element_bytes, device.clusters);
+    tuning = HoldInWords(work, row_bytes, rows, element_bytes, device.clusters);
   } else {
     const Holdings& holdings = plain ? ForPlainRows(work, row_bytes, rows, wide, device.fast_memory)
                                      : ForShiftedRows(work, row_bytes, rows, wide);
-    tuning = HoldBy(holdings.Of(row_bytes), row_bytes, small_blocks);
+    tuning = HoldBy(holdings.Of(row_bytes), row_bytes, small_blocks, HasVectorsInShared(work, element_bytes));
     tuning.reads_much = plain && ReadMuch(row_bytes, rows);
   }
-  tuning.balanced = tuning.cluster_blocks > 2 && AreBalanced(work, row_bytes, rows, in_words);
+  tuning.balanced = tuning.cluster_blocks > 2 && AreBalanced(work, row_bytes, rows, in_words, tuning.in_shared);
   tuning.rows_ahead = RowsAhead(work, row_bytes, rows, element_bytes, plain, tuning);
   return tuning;
 }

@@ -43,6 +43,8 @@ struct RowTuning {
   bool looks_ahead = false;
   /// Clusters' blocks go where there is room (LaunchShape).
   bool balanced = false;
+  /// Blocks have their shares of a row in shared memory (row_in_shared.cuh).
+  bool in_shared = false;
   /// Threads have the registers of the largest blocks, however few a short row takes.
   bool roomy = false;
   int rows_of_block = 1;
@@ -178,6 +180,40 @@ constexpr ShapesInUse WordsInUse(RowWork work, int element_bytes) {
          : element_bytes > 2         ? ShapesInUse{3, 6}
          : work == RowWork::kMoments ? ShapesInUse{0, 5}
                                      : ShapesInUse{0, 6};
+}
+
+/// The same of blocks that have their shares in shared memory, of softmax and layer_norm, whose registers hold more
+/// than a row. A share has the first shape that reaches it; the second reaches what the longest row of registers has.
+struct ShareShapes {
+  std::int64_t longest_in_registers;  // bytes of a row
+  bool of_any_tensor;                 // not of large ones alone; registers hold rows in the first shape, too
+  BlockWords by_words[2];
+};
+
+/// From where on they are faster on an H100. 16-bit rows take twice the instructions a byte and in layer_norm have more
+/// of them: in tensors of a few rounds, where a multiprocessor waits for its last block, registers are faster.
+constexpr ShareShapes SharesInShared(RowWork work, int element_bytes) {
+  constexpr BlockWords kLong{50, 256, 4};
+  const bool moments = work == RowWork::kMoments;
+  return moments && element_bytes == 2 ? ShareShapes{192 * 1024, false, {{24, 384, 3}, kLong}}
+         : moments                     ? ShareShapes{384 * 1024, true, {{36, 256, 4}, kLong}}
+         : element_bytes == 2          ? ShareShapes{320 * 1024, true, {{36, 256, 4}, kLong}}
+                                       : ShareShapes{200 * 1024, true, {{36, 256, 4}, kLong}};
+}
+
+/// The same of rows of whole vectors that begin anywhere: the most threads of a block, each with 8 vectors of its
+/// share.
+inline constexpr int kThreadsOfVectorsInShared = 256;
+/// Of which there are kernels for what gains from it: FP32 rows, which are moved by twice the instructions an element.
+/// 16-bit ones of softmax would need the exponentials that the other kernels keep, to give the same bits.
+constexpr bool HasVectorsInShared(RowWork work, int element_bytes) {
+  return element_bytes == 4 && (work == RowWork::kMoments || work == RowWork::kSoftmax);
+}
+
+/// Shared memory of a block of so many threads with so many words each: a share begins anywhere in its first granule,
+/// and a word behind its last may be read.
+constexpr std::size_t BytesOfShare(unsigned threads, int words) {
+  return (std::size_t{4} * threads * static_cast<unsigned>(words) + 2 * std::size_t{16}) / 16 * 16;
 }
 
 /// Threads of a block in which `lanes` share a row and hold so many words each: 4 KiB or more of rows, and less

@@ -18,6 +18,7 @@ enum class HoldingWay : std::uint8_t {
   kRoomy,     // 8, by as few blocks as can, with the registers of the largest
   kAhead,     // 8, by blocks that look ahead: a power of two of them, so that no multiprocessor is without one
   kAheadAny,  // the same, by as few blocks as can
+  kInShared,  // 8, in shared memory, by as few blocks as can; of elements that have no kernels so, as kEight
 };
 
 /// How a row longer than a stretch is held, up to a length, by blocks of at most so many threads. kEight follows from
@@ -46,6 +47,7 @@ inline constexpr HoldingWay kEight = HoldingWay::kEight;
 inline constexpr HoldingWay kRoomy = HoldingWay::kRoomy;
 inline constexpr HoldingWay kAhead = HoldingWay::kAhead;
 inline constexpr HoldingWay kAheadAny = HoldingWay::kAheadAny;
+inline constexpr HoldingWay kInShared = HoldingWay::kInShared;
 
 // By RowWork, and by element: of 2 bytes, which take twice the arithmetic a byte, and wider.
 
@@ -128,7 +130,7 @@ inline constexpr Holdings kOfLargeTensorsInFastMemory[][2] = {
 // The same of rows of vectors that are not plain: a caller has them begin elsewhere, or elements have 8 bytes. They
 // want more of everything, so that fewer are at work at a time; blocks of 4 vectors have at most 256 threads. Those of
 // one input are moved in registers (row_shifted.cuh), but for wider elements that are looked ahead to; those, and two
-// inputs, in shared memory.
+// inputs, in shared memory, which holds such as are not moved at all (row_in_shared.cuh).
 
 /// One input, and two.
 inline constexpr Holdings kOfFewShiftedRows[2] = {
@@ -151,7 +153,7 @@ inline constexpr Holdings kOfShiftedRows[][2] = {
     // kSoftmax
     {{{{128, kEight}, {1024, kAhead}}}, {{{512, kEight}, {1024, kAhead}}}},
     // kMoments
-    {{{{512, kEight}, {1024, kAhead}}}, {{{8, kFour, 256}, {192, kEight}, {1024, kAhead}}}},
+    {{{{512, kEight}, {1024, kAhead}}}, {{{8, kFour, 256}, {256, kInShared}, {1024, kAhead}}}},
 };
 
 inline constexpr Holdings kOfLargeShiftedTensors[][2] = {
@@ -160,9 +162,10 @@ inline constexpr Holdings kOfLargeShiftedTensors[][2] = {
     // kTwoInputs
     {kOfShiftedRows[1][0], kOfShiftedRows[1][1]},
     // kSoftmax
-    {{{{512, kEight}, {592, kAheadAny, 512}, {1024, kAhead}}}, {{{512, kEight}, {1024, kAhead}}}},
+    {{{{512, kEight}, {592, kAheadAny, 512}, {1024, kAhead}}}, {{{8, kEight}, {512, kInShared}, {1024, kAhead}}}},
     // kMoments
-    {{{{512, kEight}, {592, kAheadAny, 512}, {1024, kAhead}}}, {{{8, kFour, 256}, {384, kEight}, {1024, kAhead, 512}}}},
+    {{{{512, kEight}, {592, kAheadAny, 512}, {1024, kAhead}}},
+     {{{8, kFour, 256}, {512, kInShared}, {1024, kAhead, 512}}}},
 };
 
 /// Two inputs, a few rounds of rows that a block does not hold.

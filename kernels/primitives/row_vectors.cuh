@@ -78,7 +78,7 @@ struct FillMinusInfinity {
 /// Where the elements of a row are that a thread holds: in vectors of a Unit each. `kVectorsTogether` of them are
 /// summed before lanes meet (row_group.cuh).
 template <typename T, typename UnitOfVector, int kVectorsOfThread, int kVectorsTogether>
-struct RowLayout {
+struct RowPlan {
   using Element = T;
   using Unit = UnitOfVector;
   static constexpr int kVectors = kVectorsOfThread;
@@ -88,6 +88,8 @@ struct RowLayout {
   static constexpr int kStretches = kVectors / kVectorsOfStretch;
   /// Whether rows are moved in registers on their way out, which leaves fewer for parameters.
   static constexpr bool kMoves = false;
+  /// Whether vectors lie in shared memory, and are read at each use (row_in_shared.cuh).
+  static constexpr bool kInShared = false;
 
   /// Where this thread's vector `v` begins, in elements from the first that the group holds.
   template <typename Group>
@@ -124,8 +126,12 @@ struct RowLayout {
   static __device__ __forceinline__ constexpr bool IsFull(const Group& /*group*/, int /*count*/) {
     return false;
   }
+};
 
-  Unit vectors[kVectors];
+/// The same in registers.
+template <typename T, typename UnitOfVector, int kVectorsOfThread, int kVectorsTogether>
+struct RowLayout : RowPlan<T, UnitOfVector, kVectorsOfThread, kVectorsTogether> {
+  UnitOfVector vectors[kVectorsOfThread];
 
   /// To be called where elements that have been used outlive a reduction. FP16 elements are halves of registers in
   /// machine code, too: ptxas, which sees through Opaque, would keep them apart, in twice as many registers, unless
@@ -135,7 +141,7 @@ struct RowLayout {
   __device__ __forceinline__ void StayPacked(unsigned zero) {
     if constexpr (sizeof(vectors) > 32) {  // there are registers for all elements of fewer
 #pragma unroll
-      for (Unit& vector : vectors) {
+      for (UnitOfVector& vector : vectors) {
 #pragma unroll
         for (unsigned& word : vector.words) {
           word ^= zero;

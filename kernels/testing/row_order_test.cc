@@ -61,8 +61,10 @@ TEST_P(RowOrderTest, BitsDoNotFollowTheNumberOfRows) {
     // Widths with every kind of tuning for one, some and many rows, the last ones read twice; odd ones begin rows
     // anywhere.
     const std::vector<std::int64_t> widths = {1200, 1537, 5000, 10240, 12289, 18432, 40000, 40001, 150000};
-    // Blocks of clusters with shares of any number of warps, and rows that are walked over.
-    const std::vector<std::int64_t> long_rows = {20480, 57344, 81920, 98304, 114688, 163840, 180224, 600'000, 600'001};
+    // Blocks of clusters with shares of any number of warps, in shared memory some of them, and rows that are walked
+    // over.
+    const std::vector<std::int64_t> long_rows = {20480,  57344,  81920,  98304,   114688, 131073,
+                                                 163840, 180224, 190001, 600'000, 600'001};
     for (const std::int64_t width : WidthsFor(*device, widths, long_rows)) {
       ExpectFirstRowAlike(GetParam(), width, 0, *device);
       if (GetParam().parameters > 0) {
@@ -164,7 +166,7 @@ TEST_P(RowOrderTest, TheUsualLaunchChangesNoBit) {
     }
   }
   // Long rows, and more of them, which a GPU holds in other ways.
-  for (const std::int64_t width : {18432, 40000}) {
+  for (const std::int64_t width : {18432, 40000, 131073}) {
     for (const std::int64_t mib : {8, 66}) {
       for (DeviceRunner* const device : AllDeviceRunners()) {
         if (device->name() != "host") {
@@ -216,7 +218,7 @@ TEST_P(RowOrderTest, RowsThatLeaveF32DoNotTroubleTheNext) {
   // longest are walked over.
   for (DeviceRunner* const device : AllDeviceRunners()) {
     for (const std::int64_t width :
-         WidthsFor(*device, {20, 64, 100, 200, 101, 10001, 20480, 30001, 150000}, {600'000, 600'001})) {
+         WidthsFor(*device, {20, 64, 100, 200, 101, 10001, 20480, 30001, 150000}, {190'001, 600'000, 600'001})) {
       const std::int64_t rows = device->name() == "host" ? 9 : width > 100'000 ? 60 : 999;
       const auto row_bytes = static_cast<std::size_t>(width) * SizeOf(dtype);
       OperatorCase test_case;

@@ -39,8 +39,15 @@ void ExpectOrderFollowsFromBytes(RowWork work, std::int64_t row_bytes, int eleme
         const std::int64_t of_block = std::int64_t{tuning.threads} * tuning.vectors * tuning.vector_bytes;
         ASSERT_GE(of_block * tuning.cluster_blocks, row_bytes);
       }
+      // There are kernels of few operators for shares in shared memory, which has room for one beside what blocks tell
+      // each other.
+      ASSERT_TRUE(!tuning.in_shared || ((in_words || !plain) && device.clusters));
+      ASSERT_TRUE(!tuning.in_shared || (in_words ? !AreNorms(work) : HasVectorsInShared(work, element_bytes)));
+      const int words = tuning.vectors * tuning.vector_bytes / 4;
+      ASSERT_TRUE(!tuning.in_shared || BytesOfShare(static_cast<unsigned>(tuning.threads), words) + 4096 <=
+                                           static_cast<std::size_t>(device.shared_bytes));
       // Rows that are not plain, two of them and half a result, pass through shared memory; words do not.
-      if (!plain && tuning.method == RowTuning::Method::kBlocks && !in_words) {
+      if (!plain && tuning.method == RowTuning::Method::kBlocks && !in_words && !tuning.in_shared) {
         const std::int64_t of_block = std::int64_t{tuning.threads / 32} * tuning.vectors / 4 * 129 * 16;
         ASSERT_LE(of_block * 5 / 2 + 1024, device.shared_bytes);
       }
@@ -121,8 +128,15 @@ TEST(RowTuningTest, WordsThatAreNotTheLastAreWhole) {
   }
 }
 
-void ExpectKernelOfWords(RowWork work, const RowTuning& tuning) {
+void ExpectKernelOfWords(RowWork work, int element_bytes, const RowTuning& tuning) {
   SCOPED_TRACE(tuning.ToString());
+  if (tuning.in_shared) {
+    const auto& shapes = SharesInShared(work, element_bytes).by_words;
+    const BlockWords& its = shapes[tuning.vectors == shapes[0].words ? 0 : 1];
+    ASSERT_EQ(tuning.vectors, its.words);
+    ASSERT_LE(tuning.threads, its.threads);
+    return;
+  }
   const BlockWordShapes& shapes = WordsOfBlocks(work);
   int shape = 0;
   while (shapes.by_words[shape].words != tuning.vectors || shapes.by_words[shape].threads < tuning.threads) {
@@ -138,10 +152,12 @@ TEST(RowTuningTest, BlocksOfWordsHaveKernels) {
       for (const int element_bytes : {2, 4}) {
         for (std::int64_t row_bytes = 5124; row_bytes <= device.LongestHeldRowBytes(row_bytes, element_bytes);
              row_bytes += 508) {
-          const RowTuning tuning = TuneRows(work, row_bytes, 1, element_bytes, RowAccess::kPlain, device);
-          ASSERT_EQ(tuning.vector_bytes, row_bytes % 16 == 0 ? 16 : 4) << row_bytes;
-          if (tuning.vector_bytes == 4) {
-            ASSERT_NO_FATAL_FAILURE(ExpectKernelOfWords(work, tuning)) << row_bytes;
+          for (const std::int64_t rows : {1, 100000}) {
+            const RowTuning tuning = TuneRows(work, row_bytes, rows, element_bytes, RowAccess::kPlain, device);
+            ASSERT_EQ(tuning.vector_bytes, row_bytes % 16 == 0 ? 16 : 4) << row_bytes;
+            if (tuning.vector_bytes == 4) {
+              ASSERT_NO_FATAL_FAILURE(ExpectKernelOfWords(work, element_bytes, tuning)) << row_bytes;
+            }
           }
         }
       }
@@ -188,6 +204,39 @@ TEST(RowTuningTest, PartsOfLongRowsFollowFromTheirBytes) {
   }
 }
 
+TEST(RowTuningTest, LongOddRowsOfSoftmaxAndLayerNormLieInSharedMemory) {
+  const RowDevice device{true, 227 << 10};
+  const auto in_shared = [&](RowWork work, std::int64_t width, int element_bytes, std::int64_t rows) {
+    return TuneRows(work, width * element_bytes, rows, element_bytes, RowAccess::kOdd, device).in_shared;
+  };
+  for (const std::int64_t rows : {1, 1000}) {
+    EXPECT_TRUE(in_shared(RowWork::kSoftmax, 65537, 4, rows));
+    EXPECT_TRUE(in_shared(RowWork::kSoftmax, 200001, 2, rows));
+    EXPECT_TRUE(in_shared(RowWork::kMoments, 131073, 4, rows));
+    EXPECT_FALSE(in_shared(RowWork::kSoftmax, 33001, 4, rows));
+    EXPECT_FALSE(in_shared(RowWork::kOneSum, 131073, 4, rows));
+    EXPECT_FALSE(in_shared(RowWork::kTwoInputs, 131073, 4, rows));
+    EXPECT_FALSE(TuneRows(RowWork::kMoments, 131072 * 4, rows, 4, RowAccess::kDense, device).in_shared) << "vectors";
+  }
+  EXPECT_TRUE(in_shared(RowWork::kMoments, 131073, 2, 1000));
+  EXPECT_FALSE(in_shared(RowWork::kMoments, 131073, 2, 100)) << "a few rounds";
+}
+
+TEST(RowTuningTest, LongRowsOfVectorsThatBeginElsewhereLieInSharedMemory) {
+  const RowDevice device{true, 227 << 10};
+  const auto in_shared = [&](RowWork work, std::int64_t width, int element_bytes) {
+    const std::int64_t rows = (std::int64_t{1} << 28) / width;
+    return TuneRows(work, width * element_bytes, rows, element_bytes, RowAccess::kShifted, device).in_shared;
+  };
+  for (const std::int64_t width : {4096, 65536, 131072}) {
+    EXPECT_TRUE(in_shared(RowWork::kMoments, width, 4)) << width;
+    EXPECT_TRUE(in_shared(RowWork::kSoftmax, width, 4)) << width;
+    EXPECT_FALSE(in_shared(RowWork::kOneSum, width, 4)) << width;
+    EXPECT_FALSE(in_shared(RowWork::kSoftmax, width, 2)) << width;
+    EXPECT_FALSE(in_shared(RowWork::kMoments, width, 8)) << "there are no words of 8 bytes";
+  }
+}
+
 TEST(RowTuningTest, BlocksThatHoldRowsAskAheadForThoseOfOthers) {
   const RowDevice device{true, 227 << 10};
   for (const RowWork work : {RowWork::kOneSum, RowWork::kTwoInputs, RowWork::kSoftmax, RowWork::kMoments}) {
@@ -199,7 +248,7 @@ TEST(RowTuningTest, BlocksThatHoldRowsAskAheadForThoseOfOthers) {
       SCOPED_TRACE(std::to_string(width) + ": " + large.ToString());
       EXPECT_GT(large.rows_ahead, 0);
       EXPECT_LT(large.rows_ahead * 4 * width, 5 << 20) << "more than the second-level cache has room for";
-      EXPECT_GT(tuning_of(24).rows_ahead, 0);
+      EXPECT_EQ(tuning_of(24).rows_ahead > 0, !large.in_shared);
       EXPECT_EQ(tuning_of(8).rows_ahead, 0) << "rows that all begin at once";
     }
   }

@@ -179,7 +179,7 @@ __global__ void __launch_bounds__(kInSmallBlocks<Shape, kAccess> ? kMostThreadsO
   using Loads = AddRmsNormLoads<Held>;
   const int blocks = arguments.tuning.cluster_blocks;
   const int width = static_cast<int>(arguments.width);
-  auto group = RowGrid<typename Shape::Group>::GroupOf(blocks, Shape::kOfWords);
+  auto group = RowGrid<typename Shape::Group>::GroupOf(blocks, Shape::kWholeBlocks);
   const RowMean<T, typename Shape::Group, Acc> mean(arguments.reciprocal, width);
   const HeldSpace<T, Shape, kAccess, 2> space;
   const Loads begin(space.In(0), space.In(1));

@@ -25,7 +25,7 @@ __device__ __forceinline__ void StoreNormalisedBy(const Group& group, const Held
                                                   const Parameters& parameters) {
   using T = typename Held::Element;
   // In words a lane has many elements beside much else; a few are not unpacked anew.
-  constexpr bool kAgain = std::is_same_v<typename Held::Unit, Word> && Held::kHeld > 16;
+  constexpr bool kAgain = std::is_same_v<typename Held::Unit, Word> && Held::kHeld > 16 && !Held::kInShared;
   const unsigned zero = kAgain ? UnknownZero() : 0;
   Held::Store(group, row.y, row.x.count, out, [&](int v, int) {
     Acc values[Held::kLength];
@@ -152,7 +152,15 @@ inline constexpr int kThreadsOfLanes = Shape::kOfWords || sizeof(T) != 2 || !kIn
                                        : Shape::kBytes == 48 ? 1152
                                                              : 1280;
 
-/// Rows that registers hold: each is read once, and written after all of it has been read.
+/// How much a thread asks for of each parameter at a time. More would take registers from the row; where shared memory
+/// has that, each time is a way to the second-level cache and back that few other warps hide. 16-bit ones have more
+/// threads beside them.
+template <typename T, typename Shape, typename Held>
+inline constexpr int kParameterBytes = Shape::kInShared                      ? (sizeof(T) == 2 ? 48 : 64)
+                                       : Shape::kLooksAhead && !Held::kMoves ? 64
+                                                                             : 32;
+
+/// Rows that blocks hold: each is read once, and written after all of it has been read.
 ///
 /// `kFew`: there are too few rows for other warps to hide the way of weights and biases, so they are asked for before
 /// the reduction. Where there are many, that would only take the registers that let more warps run, and a row of a
@@ -164,11 +172,12 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess),
   AwaitEarlierWork(arguments);
   using Acc = AccumulatorOf<T>;
   using Held = HeldRow<T, Shape, kAccess, 1>;
+  using Summed = std::conditional_t<kSumsVectors<Shape>, ShareInVectors<T>, Held>;
   using Loads = LayerNormLoads<Held>;
   using Parameter = DeviceParameter<Held, Acc, kAccess>;
   using Wide = WideParameter<Held, Acc, std::is_same_v<typename Held::Unit, Word> ? 2 : 1>;  // of two, beside the row
   const int blocks = arguments.tuning.cluster_blocks;
-  auto group = RowGrid<typename Shape::Group>::GroupOf(blocks, Shape::kOfWords);
+  auto group = RowGrid<typename Shape::Group>::GroupOf(blocks, Shape::kWholeBlocks);
   const RowMean<T, typename Shape::Group, Acc> mean(arguments.reciprocal, arguments.width);
   const HeldSpace<T, Shape, kAccess, 1> space;
   const auto row_at = [&](std::int64_t index) {
@@ -180,8 +189,7 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess),
   };
   constexpr bool kAhead = Shape::kLooksAhead;
   constexpr bool kFindsAgain = Shape::kOfBlocks && !kAhead && !kFew;
-  // More would take registers from the row.
-  constexpr int kMost = (Shape::kLooksAhead && !Held::kMoves ? 64 : 32) / static_cast<int>(sizeof(typename Held::Unit));
+  constexpr int kMost = kParameterBytes<T, Shape, Held> / static_cast<int>(sizeof(typename Held::Unit));
   constexpr int kAtOnce = kFew ? 0 : kMost < Parameter::kTogether ? kMost : Parameter::kTogether;
   // As many as registers are left for are on their way during the reduction.
   constexpr bool kBegins = kInUsualLaunch<kAccess> && Shape::kOfBlocks && !Shape::kOfWords && Shape::kBytes > 64;
@@ -197,7 +205,9 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess),
       weight.template Prefetch<kBegun>(group, row.x.count);
       bias.template Prefetch<kBegun>(group, row.x.count);
     }
-    const auto moments = MomentsOf<Acc>(group, loads.x, loads.beginning, row.x.count, mean);
+    const auto moments = WithSummed<Shape>(group, loads.x, row.x, space.In(0), [&](auto& summed) {
+      return MomentsOf<Acc>(group, summed, loads.beginning, row.x.count, mean);
+    });
     loads.x.StayPacked();
     if constexpr (kFindsAgain) {
       row = again();
@@ -221,7 +231,7 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess),
         StoreNormalisedByWide<Wide>(group, loads.x, row, normalisation, space.Out());
       }
     } else if (moments.LeaveF32(arguments.epsilon)) {
-      NormaliseAgain<Held, double>(group, row, MomentsInF64<Held>(group, row), arguments.epsilon);
+      NormaliseAgain<Held, double>(group, row, MomentsInF64<Summed>(group, row), arguments.epsilon);
     } else {
       NormaliseAgain<Held, Acc>(group, row, moments, arguments.epsilon);
     }

@@ -159,7 +159,7 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess),
       !(Shape::kOfWords && Shape::kOfBlocks) && (Shape::kBytes <= 64 || (Held::kPlain && Shape::kOfBlocks));
   const int blocks = arguments.tuning.cluster_blocks;
   const int width = static_cast<int>(arguments.width);
-  auto group = RowGrid<typename Shape::Group>::GroupOf(blocks, Shape::kOfWords);
+  auto group = RowGrid<typename Shape::Group>::GroupOf(blocks, Shape::kWholeBlocks);
   const RowMean<T, typename Shape::Group, Acc> mean(arguments.reciprocal, width);
   const HeldSpace<T, Shape, kAccess, 1> space;
   const auto row_at = [&](std::int64_t index) {

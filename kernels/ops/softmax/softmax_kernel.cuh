@@ -97,7 +97,7 @@ template <bool kLog, typename Out, typename Acc, typename Held, typename Group, 
 __device__ __forceinline__ void StoreResults(const Group& group, const Held& held, const Row& row, const Agreed& agreed,
                                              const Exponentials<Out, Acc, Held>& kept, Granule* out) {
   const SoftmaxResult<kLog, Out, Acc, sizeof(Out) == 4> result(agreed.row);
-  if constexpr (kLog || kShowsMerges<Out, Group>) {
+  if constexpr (kLog || kShowsMerges<Out, Group> || Held::kInShared) {  // no registers for exponentials
     Held::Store(group, row.y, row.x.count, out, [&](int v, int) {
       Acc values[Held::kLength];
       Unpack<Out>(held.vectors[v], values);
@@ -121,7 +121,7 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess), Shape::ResidentB
   using Held = HeldRow<T, Shape, kAccess, 1>;
   using Loads = RowLoads<Held, FillMinusInfinity>;
   const int blocks = arguments.tuning.cluster_blocks;
-  auto group = RowGrid<typename Shape::Group>::GroupOf(blocks, Shape::kOfWords);
+  auto group = RowGrid<typename Shape::Group>::GroupOf(blocks, Shape::kWholeBlocks);
   const HeldSpace<T, Shape, kAccess, 1> space;
   const Loads begin(space.In(0));
   const auto row_at = [&](std::int64_t index) {
@@ -133,7 +133,14 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess), Shape::ResidentB
   };
   const auto work_on = [&](const auto& row, Loads& loads, const auto& /*again*/) {
     Exponentials<T, Acc, Held> exponentials;
-    const auto agreed = Agree(group, loads.x, exponentials);
+    const auto agreed = WithSummed<Shape>(group, loads.x, row.x, space.In(0), [&](auto& summed) {
+      if constexpr (kSumsVectors<Shape>) {
+        Exponentials<T, Acc, ShareInVectors<T>> of_vectors;
+        return Agree(group, summed, of_vectors);
+      } else {
+        return Agree(group, summed, exponentials);
+      }
+    });
     StoreResults<kLog>(group, loads.x, row, agreed, exponentials, space.Out());
   };
   ForEachRow<Shape::kLooksAhead, kAccess>(group, arguments.tuning, arguments.pieces, row_at, space, begin, work_on);
