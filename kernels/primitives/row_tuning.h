@@ -190,14 +190,14 @@ struct ShareShapes {
   BlockWords by_words[2];
 };
 
-/// From where on they are faster on an H100. 16-bit rows take twice the instructions a byte and in layer_norm have more
-/// of them: in tensors of a few rounds, where a multiprocessor waits for its last block, registers are faster.
+/// From where on they are faster on an H100. 16-bit rows take twice the instructions a byte: in tensors of a few
+/// rounds, where a multiprocessor waits for its last block, registers are faster.
 constexpr ShareShapes SharesInShared(RowWork work, int element_bytes) {
   constexpr BlockWords kLong{50, 256, 4};
   const bool moments = work == RowWork::kMoments;
   return moments && element_bytes == 2 ? ShareShapes{192 * 1024, false, {{24, 384, 3}, kLong}}
-         : moments                     ? ShareShapes{384 * 1024, true, {{36, 256, 4}, kLong}}
-         : element_bytes == 2          ? ShareShapes{320 * 1024, true, {{36, 256, 4}, kLong}}
+         : moments                     ? ShareShapes{400 * 1024, true, {{36, 256, 4}, kLong}}
+         : element_bytes == 2          ? ShareShapes{320 * 1024, false, {{28, 384, 3}, kLong}}
                                        : ShareShapes{200 * 1024, true, {{36, 256, 4}, kLong}};
 }
 
