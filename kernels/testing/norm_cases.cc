@@ -116,9 +116,9 @@ void AddLongRows(CaseList& list) {
     list.Add(name, NormalTensor(dtype, shape),
              MakeTensor(dtype, {shape[shape.rank() - 1]}, Values::kUniform, kSeed + 4), std::move(attributes));
   };
-  with_weight("shared_FP32_odd", DataType::kFp32, {3, 131073}, {});
-  with_weight("shared_FP32_odd_longest", DataType::kFp32, {2, 200003}, {});
-  with_weight("shared_BF16_odd", DataType::kBf16, {3, 200001}, {});
+  with_weight("shared_FP32_odd", DataType::kFp32, {2, 131073}, {});
+  with_weight("shared_FP32_odd_longest", DataType::kFp32, {1, 200003}, {});
+  with_weight("shared_BF16_odd", DataType::kBf16, {2, 200001}, {});
   with_weight("long_FP32", DataType::kFp32, {2, 524288}, {});
   with_weight("long_BF16", DataType::kBf16, {2, 532488}, {});
   with_weight("long_FP16_odd", DataType::kFp16, {3, 532481}, {});
