@@ -109,16 +109,12 @@ void AddValues(CaseList& list) {
   list.Add("huge_BF16", FromDoubles(DataType::kBf16, {3, 2500}, values));
 }
 
-/// Odd rows that blocks share, in shared memory some of them, and rows that they walk over, each a part: both sides of
-/// where parts end, and parts unlike each other.
+/// Rows that several blocks walk over, each a part: both sides of where parts end, and parts unlike each other.
 void AddLongRows(CaseList& list) {
   const auto with_weight = [&](const std::string& name, DataType dtype, const Shape& shape, AttributeList attributes) {
     list.Add(name, NormalTensor(dtype, shape),
              MakeTensor(dtype, {shape[shape.rank() - 1]}, Values::kUniform, kSeed + 4), std::move(attributes));
   };
-  with_weight("shared_FP32_odd", DataType::kFp32, {2, 131073}, {});
-  with_weight("shared_FP32_odd_longest", DataType::kFp32, {1, 200003}, {});
-  with_weight("shared_BF16_odd", DataType::kBf16, {2, 200001}, {});
   with_weight("long_FP32", DataType::kFp32, {2, 524288}, {});
   with_weight("long_BF16", DataType::kBf16, {2, 532488}, {});
   with_weight("long_FP16_odd", DataType::kFp16, {3, 532481}, {});

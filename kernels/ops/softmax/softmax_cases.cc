@@ -181,14 +181,10 @@ void AddSoftmaxValues(std::vector<OperatorCase>& cases) {
 void AddRowsOfClusters(std::vector<OperatorCase>& cases) {
   cases.push_back(MakeCase("cluster_FP32", Normal(DataType::kFp32, {3, 131076})));
   cases.push_back(MakeCase("cluster_FP32_full", Normal(DataType::kFp32, {1, 262144})));
-  cases.push_back(MakeCase("cluster_FP32_odd", Normal(DataType::kFp32, {2, 70001})));
-  cases.push_back(MakeCase("cluster_FP32_odd_longest", Normal(DataType::kFp32, {1, 200003})));
-  cases.push_back(MakeCase("cluster_BF16_odd", Normal(DataType::kBf16, {2, 200001})));
   cases.push_back(MakeCase("cluster_BF16", Normal(DataType::kBf16, {2, 300000})));
   cases.push_back(MakeCase("cluster_FP16", Normal(DataType::kFp16, {1, 458752})));
   cases.push_back(MakeCase("cluster_FP64", Normal(DataType::kFp64, {2, 70000})));
   cases.push_back(MakeCase("cluster_troubled", FromDoubles(DataType::kFp32, {9, 140000}, TroubledValues(140000))));
-  cases.push_back(MakeCase("cluster_odd_troubled", FromDoubles(DataType::kFp32, {9, 140001}, TroubledValues(140001))));
 }
 
 /// Rows that several blocks walk over, each a part.
