@@ -101,7 +101,7 @@ TEST_P(RowOrderTest, RowsOfLargeTensorsAreThoseOfSmallOnes) {
     if (device->name() == "host") {
       continue;
     }
-    for (const std::int64_t width : {8, 9, 64, 192, 257, 320, 1001, 2049, 4097, 40001}) {
+    for (const std::int64_t width : {8, 9, 64, 192, 257, 320, 1001, 2049, 4097, 40001, 100001, 190001}) {
       const auto row_bytes = static_cast<std::size_t>(width) * SizeOf(dtype);
       const std::size_t rows = (std::size_t{66} << 20) / row_bytes + 1;
       OperatorCase of_three;

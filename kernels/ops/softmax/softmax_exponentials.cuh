@@ -52,6 +52,22 @@ struct Exponentials {
     }
     return ((sums[0] + sums[1]) + (sums[2] + sums[3])) * static_cast<Acc>(1.0F / kExpScale<Out>);
   }
+
+  /// Those of vector `v`, below its stretch's maximum. Registers that hold no row have none for them either: they are
+  /// taken once more, to the same bits.
+  __device__ __forceinline__ void Of(const Held& held, int v, Acc maximum, Acc (&of_vector)[Held::kLength]) const {
+    if constexpr (Held::kInShared) {
+      Unpack<typename Held::Element>(held.vectors[v], of_vector);
+    }
+#pragma unroll
+    for (int j = 0; j < Held::kLength; ++j) {
+      if constexpr (Held::kInShared) {
+        of_vector[j] = ScaledExp<Out>(of_vector[j] - SoftmaxOffset(maximum));
+      } else {
+        of_vector[j] = values[v * Held::kLength + j];
+      }
+    }
+  }
 };
 
 }  // namespace kernelwire

@@ -70,7 +70,8 @@ __device__ __forceinline__ auto Agree(Group& group, Held& held, Exponentials<Out
 
 /// The probabilities of each vector, from the exponentials that the sum was made of.
 template <typename Out, typename Acc, typename Held, typename Agreed, bool kWhole>
-__device__ __forceinline__ auto KeptProbabilities(const Agreed& agreed, const Exponentials<Out, Acc, Held>& kept,
+__device__ __forceinline__ auto KeptProbabilities(const Agreed& agreed, const Held& held,
+                                                  const Exponentials<Out, Acc, Held>& kept,
                                                   const Probabilities<Out, Acc, kWhole>& result) {
   struct Factors {
     Acc of_stretch[Held::kStretches];
@@ -81,12 +82,14 @@ __device__ __forceinline__ auto KeptProbabilities(const Agreed& agreed, const Ex
     const Acc factor = SoftmaxExp<Out>(agreed.own_maxima[s] - SoftmaxOffset(agreed.row.maximum));
     factors.of_stretch[s] = sizeof(Out) == 2 ? factor * result.last : factor;
   }
-  return [&kept, factors, result](int v, int) {
+  return [&agreed, &held, &kept, factors, result](int v, int) {
+    const int s = v / Held::kVectorsOfStretch;
     Acc values[Held::kLength];
+    kept.Of(held, v, agreed.own_maxima[s], values);
 #pragma unroll
-    for (int j = 0; j < Held::kLength; ++j) {
-      const Acc exponential = kept.values[v * Held::kLength + j] * factors.of_stretch[v / Held::kVectorsOfStretch];
-      values[j] = sizeof(Out) == 2 ? exponential : result.Quotient(exponential);
+    for (Acc& value : values) {
+      value *= factors.of_stretch[s];
+      value = sizeof(Out) == 2 ? value : result.Quotient(value);
     }
     return Pack<Out>(values);
   };
@@ -97,7 +100,7 @@ template <bool kLog, typename Out, typename Acc, typename Held, typename Group, 
 __device__ __forceinline__ void StoreResults(const Group& group, const Held& held, const Row& row, const Agreed& agreed,
                                              const Exponentials<Out, Acc, Held>& kept, Granule* out) {
   const SoftmaxResult<kLog, Out, Acc, sizeof(Out) == 4> result(agreed.row);
-  if constexpr (kLog || kShowsMerges<Out, Group> || Held::kInShared) {  // no registers for exponentials
+  if constexpr (kLog || kShowsMerges<Out, Group>) {
     Held::Store(group, row.y, row.x.count, out, [&](int v, int) {
       Acc values[Held::kLength];
       Unpack<Out>(held.vectors[v], values);
@@ -108,7 +111,7 @@ __device__ __forceinline__ void StoreResults(const Group& group, const Held& hel
       return Pack<Out>(values);
     });
   } else {
-    Held::Store(group, row.y, row.x.count, out, KeptProbabilities(agreed, kept, result));
+    Held::Store(group, row.y, row.x.count, out, KeptProbabilities(agreed, held, kept, result));
   }
 }
 
