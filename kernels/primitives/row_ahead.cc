@@ -19,12 +19,15 @@ std::int64_t KibAheadOfBlocks(RowWork work, std::int64_t row_bytes, int element_
                               const RowTuning& tuning) {
   constexpr std::int64_t kLongRow = 512 * kKiB;
   const bool in_vectors = tuning.vector_bytes == 16;
-  if (tuning.in_shared) {
-    return are_some && !in_vectors ? 0 : 2048;  // there are many on their way as it is
-  }
   const bool of_two = work == RowWork::kTwoInputs;
-  if (in_vectors && (plain ? of_two : !of_two && element_bytes > 2)) {
+  if (tuning.in_shared) {
+    return of_two || (are_some && !in_vectors) ? 0 : 2048;  // there are many on their way as it is
+  }
+  if (in_vectors && plain && of_two) {
     return 0;
+  }
+  if (in_vectors && !plain && !of_two && element_bytes > 2) {
+    return 2048;
   }
   const bool of_moments = work == RowWork::kMoments;
   const bool are_busy = in_vectors ? plain : of_moments && row_bytes > kLongRow;

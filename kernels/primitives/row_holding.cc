@@ -68,7 +68,7 @@ RowTuning LookAhead(std::int64_t row_bytes, int most_threads, bool powers) {
   return tuning;
 }
 
-RowTuning HoldBy(const Holding& holding, std::int64_t row_bytes, bool small_blocks, bool has_vectors_in_shared) {
+RowTuning HoldBy(const Holding& holding, std::int64_t row_bytes, bool small_blocks, int most_in_shared) {
   switch (holding.way) {
     case HoldingWay::kFour: {
       const int threads = small_blocks ? std::min(holding.threads, kMostThreadsOfSmallBlock) : holding.threads;
@@ -83,10 +83,13 @@ RowTuning HoldBy(const Holding& holding, std::int64_t row_bytes, bool small_bloc
       return tuning;
     }
     case HoldingWay::kInShared: {
-      if (!has_vectors_in_shared) {
-        return HoldInSmallBlocks(row_bytes);
+      constexpr int kMostWarps = kThreadsOfVectorsInShared / 32 * kMostBlocksOfRow;
+      const bool fits = WarpsOf(row_bytes, 8) <= kMostWarps;
+      if (most_in_shared == 0) {
+        return fits ? HoldInSmallBlocks(row_bytes) : LookAhead(row_bytes, kMostThreadsOfRowBlock, true);
       }
-      RowTuning tuning = HoldRow(row_bytes, kThreadsOfVectorsInShared, 8);
+      const int vectors = fits ? 8 : most_in_shared;
+      RowTuning tuning = HoldRow(row_bytes, kThreadsOfVectorsInShared, vectors);
       tuning.in_shared = true;
       return tuning;
     }

@@ -10,7 +10,8 @@
 // copied at once, and the elements at either end one by one. A 16-bit row that begins in the middle of a word is put
 // together from two of them as it is read.
 //
-// So do rows of whole vectors that begin elsewhere: there no vector need be put together from two lanes' granules.
+// So do rows of whole vectors that begin elsewhere, of one input or two: there no vector need be put together from two
+// lanes' granules.
 #ifndef KERNELWIRE_KERNELS_PRIMITIVES_ROW_IN_SHARED_CUH_
 #define KERNELWIRE_KERNELS_PRIMITIVES_ROW_IN_SHARED_CUH_
 
@@ -22,6 +23,7 @@
 #include "kernels/primitives/async_copy.cuh"
 #include "kernels/primitives/granule.cuh"
 #include "kernels/primitives/mbarrier.cuh"
+#include "kernels/primitives/row_tuning.h"
 #include "kernels/primitives/row_vectors.cuh"
 #include "kernels/primitives/row_words.cuh"
 
@@ -54,10 +56,15 @@ struct UnitsInShared {
   }
 };
 
-/// A block's share in vectors, 8 a thread: what reductions read of a row of whole vectors, whose order is that of
-/// row_vectors.cuh. Results, which have no order, are made of its words.
-template <typename T>
-struct ShareInVectors : RowPlan<T, Granule, 8, 4> {
+/// Of a share with so many words a thread, which begins anywhere in its first; a word behind its last may be read.
+__device__ __forceinline__ unsigned GranulesOfShare(int words) {
+  return blockDim.x * static_cast<unsigned>(words) / 4 + 2;
+}
+
+/// A block's share in vectors: what reductions read of a row of whole vectors, whose order is that of row_vectors.cuh.
+/// Results, which have no order, are made of its words.
+template <typename T, int kVectorsOfThread>
+struct ShareInVectors : RowPlan<T, Granule, kVectorsOfThread, 4> {
   static constexpr bool kInShared = true;
   static constexpr bool kPlain = false;
   static constexpr bool kStoresTogether = false;
@@ -104,60 +111,59 @@ struct RowInShared : RowPlan<T, Word, kWordsOfThread, kWordsOfThread> {
 
   /// The same share in vectors. `row`, `place`: those of Begin.
   template <typename Group>
-  __device__ __forceinline__ ShareInVectors<T> InVectors(const Group& group, const RowSource<T>& row,
-                                                         Granule* place) const {
-    static_assert(kWordsOfThread * 4 == ShareInVectors<T>::kVectors * 16);
-    ShareInVectors<T> share;
-    share.vectors = UnitsOf<ShareInVectors<T>>(group, row.data + FirstOfBlock(group), place);
+  __device__ __forceinline__ auto InVectors(const Group& group, const RowSource<T>& row, Granule* place) const {
+    using Share = ShareInVectors<T, kWordsOfThread / 4>;
+    static_assert(Share::kHeld == kHeld);
+    Share share;
+    share.vectors = UnitsOf<Share>(group, row.data + FirstOfBlock(group), place);
     return share;
   }
 
   /// Asks for the block's share, and fills what the block could hold beyond the row's end.
   template <typename Fill, typename Group>
   __device__ __forceinline__ void Begin(const Group& group, const RowSource<T>& row, Granule* place) {
-    constexpr int kOfGranule = kElementsOfGranule<T>;
-    const int most = static_cast<int>(blockDim.x) * kHeld;
-    const int first = FirstOfBlock(group);
-    const int count = max(0, min(row.count - first, most));
-    const T* const from = row.data + first;
-    // Elements of the place: [before, end) are the share, [whole, behind) of them whole granules.
-    const int before = static_cast<int>(OddBytesOf(from) / sizeof(T));
-    const int end = before + count;
-    const int whole = min((before + kOfGranule - 1) / kOfGranule * kOfGranule, end);
-    const int behind = max(end / kOfGranule * kOfGranule, whole);
+    const Extent extent(group, row);
     T* const elements = reinterpret_cast<T*>(place);
-    const SharedAddress barrier = Barrier();
     if (turn_ > 0) {
       __syncthreads();  // the row before has been read
     }
     if (threadIdx.x == 0) {
+      const SharedAddress barrier = BarrierOf(place);
       if (turn_ == 0) {
         BeginBarrier(barrier);
       }
-      const auto bytes = static_cast<unsigned>((behind - whole) * static_cast<int>(sizeof(T)));
+      const auto bytes = static_cast<unsigned>((extent.behind - extent.whole) * static_cast<int>(sizeof(T)));
       ExpectBytes(barrier, bytes);
       if (bytes > 0) {
-        CopyInBulk(SharedAddressOf(elements + whole), from + (whole - before), bytes, barrier);
+        CopyInBulk(SharedAddressOf(elements + extent.whole), extent.from + (extent.whole - extent.before), bytes,
+                   barrier);
       }
     }
-    const int mine = static_cast<int>(blockDim.x - 1 - threadIdx.x);  // not of the warp that begins the copy
-    if (mine < whole - before) {
-      elements[before + mine] = from[mine];
-    }
-    if (mine < end - behind) {
-      elements[behind + mine] = from[behind - before + mine];
-    }
-    for (int i = end + static_cast<int>(threadIdx.x); i < before + most; i += static_cast<int>(blockDim.x)) {
+    // Asked for now, so that another row may be before they are there.
+    const int mine = IndexAtEnds();
+    first_ = mine < extent.whole - extent.before ? extent.from[mine] : T{};
+    last_ = mine < extent.end - extent.behind ? extent.from[extent.behind - extent.before + mine] : T{};
+    const int most = extent.before + static_cast<int>(blockDim.x) * kHeld;
+    for (int i = extent.end + static_cast<int>(threadIdx.x); i < most; i += static_cast<int>(blockDim.x)) {
       elements[i] = Fill::template Value<T>();
     }
-    vectors = UnitsOf<Plan>(group, from, place);
+    vectors = UnitsOf<Plan>(group, extent.from, place);
     ++turn_;
-    __syncthreads();  // the barrier is there, and so are the ends
   }
 
   template <typename Fill, typename Group>
-  __device__ __forceinline__ void Finish(const Group& /*group*/, const RowSource<T>& /*row*/, Granule* /*place*/) {
-    AwaitBytes(Barrier(), (turn_ - 1) % 2);
+  __device__ __forceinline__ void Finish(const Group& group, const RowSource<T>& row, Granule* place) {
+    const Extent extent(group, row);
+    T* const elements = reinterpret_cast<T*>(place);
+    const int mine = IndexAtEnds();
+    if (mine < extent.whole - extent.before) {
+      elements[extent.before + mine] = first_;
+    }
+    if (mine < extent.end - extent.behind) {
+      elements[extent.behind + mine] = last_;
+    }
+    __syncthreads();  // the barrier is there, and so are the ends
+    AwaitBytes(BarrierOf(place), (turn_ - 1) % 2);
   }
 
   template <typename Group, typename Result>
@@ -167,6 +173,29 @@ struct RowInShared : RowPlan<T, Word, kWordsOfThread, kWordsOfThread> {
   }
 
  private:
+  /// What a block has of a row, which begins at `from`. Elements of the place: [before, end) are the share, [whole,
+  /// behind) of them whole granules.
+  struct Extent {
+    const T* from;
+    int before;
+    int end;
+    int whole;
+    int behind;
+
+    template <typename Group>
+    __device__ __forceinline__ Extent(const Group& group, const RowSource<T>& row) {
+      constexpr int kOfGranule = kElementsOfGranule<T>;
+      const int first = FirstOfBlock(group);
+      from = row.data + first;
+      before = static_cast<int>(OddBytesOf(from) / sizeof(T));
+      end = before + max(0, min(row.count - first, static_cast<int>(blockDim.x) * kHeld));
+      whole = min((before + kOfGranule - 1) / kOfGranule * kOfGranule, end);
+      behind = max(end / kOfGranule * kOfGranule, whole);
+    }
+  };
+
+  /// This thread's among those that copy an element at either end: not of the warp that begins the copy.
+  static __device__ __forceinline__ int IndexAtEnds() { return static_cast<int>(blockDim.x - 1 - threadIdx.x); }
   /// The first element of the block's share.
   template <typename Group>
   static __device__ __forceinline__ int FirstOfBlock(const Group& group) {
@@ -182,28 +211,31 @@ struct RowInShared : RowPlan<T, Word, kWordsOfThread, kWordsOfThread> {
         reinterpret_cast<const T*>(place) + (before - odd) + (Of::IndexOf(group, 0) - FirstOfBlock(group));
     return {reinterpret_cast<const unsigned*>(its), odd != 0};
   }
-  static __device__ __forceinline__ SharedAddress Barrier() {
-    __shared__ std::uint64_t barrier;
-    return SharedAddressOf(&barrier);
+  static __device__ __forceinline__ SharedAddress BarrierOf(Granule* place) {
+    return SharedAddressOf(reinterpret_cast<std::uint64_t*>(place + GranulesOfShare(kWordsOfThread)));
   }
 
   unsigned turn_ = 0;  // rows begun
+  T first_;            // what this thread copies at either end, if anything
+  T last_;
 };
 
-/// The shared memory of a block that holds a share of a row.
-template <typename Held>
+/// The shared memory of a block that holds shares of kInputs rows, each with a barrier behind it.
+template <typename Held, int kInputs>
 class ShareSpace {
  public:
   static constexpr int kGranules = 1;  // some
 
-  __device__ __forceinline__ Granule* In(int /*input*/) const {
+  __device__ __forceinline__ Granule* In(int input) const {
     extern __shared__ Granule granules_of_block[];
-    return granules_of_block;
+    return granules_of_block + static_cast<unsigned>(input) * (GranulesOfShare(Held::kVectors) + 1);
   }
   __device__ __forceinline__ Granule* Out() const { return nullptr; }
 
-  /// For a launch. A share begins anywhere in its first granule, and a word beyond its last may be read.
-  static constexpr std::size_t BytesOfBlock(unsigned threads) { return BytesOfShare(threads, Held::kVectors); }
+  /// For a launch.
+  static constexpr std::size_t BytesOfBlock(unsigned threads) {
+    return kInputs * BytesOfShare(threads, Held::kVectors);
+  }
 };
 
 }  // namespace kernelwire

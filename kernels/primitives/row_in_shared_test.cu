@@ -39,7 +39,9 @@ TEST_F(RowInSharedTest, BlocksHaveEveryElementAndWriteIt) {
   };
   ExpectSharesPass<float, 36>(run);
   ExpectSharesPass<float, 50>(run);
+  ExpectSharesPass<float, 64>(run);
   ExpectSharesPass<__nv_bfloat16, 24>(run);
+  ExpectSharesPass<__nv_bfloat16, 32>(run);
   ExpectSharesPass<__nv_bfloat16, 50>(run);
 }
 

@@ -168,6 +168,11 @@ struct RowLoads {
   __device__ __forceinline__ void Finish(const Group& group, const Row& row) {
     x.template Finish<Fill>(group, row.x, place);
   }
+  /// Of Held in shared memory: see WithSummed.
+  template <typename Group, typename Row>
+  __device__ __forceinline__ auto InVectors(const Group& group, const Row& row) const {
+    return x.InVectors(group, row.x, place);
+  }
 };
 
 /// Launches rows that are walked over.

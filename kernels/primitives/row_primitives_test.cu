@@ -123,6 +123,10 @@ TEST_F(RowPrimitivesTest, StretchesMeetInTheSameTreeWhoeverHoldsThem) {
       const LaunchShape shape = ShapeOf(blocks, threads / 2, blocks);
       expect(Run(SumStretches<2>{static_cast<int>(blocks)}, in, 5 * 256, shape), 256, 16);
     }
+    if (threads > 64) {
+      const LaunchShape shape = ShapeOf(blocks, threads / 4, blocks);
+      expect(Run(SumStretches<4>{static_cast<int>(blocks)}, in, 5 * 128, shape), 128, 16);
+    }
   }
   // Fewer stretches than leaves: a block of nine warps.
   expect(Run(SumStretches<1>{1}, in, 5 * 288, 288), 288, 9);

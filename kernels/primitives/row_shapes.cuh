@@ -183,21 +183,28 @@ struct RowShapeInShared : RowShapeOfWords<BlockGroup, kWords, 0, kMostThreads, k
 };
 
 /// The same of rows of whole vectors, which begin anywhere.
-struct RowShapeOfVectorsInShared : RowShapeInShared<32, kThreadsOfVectorsInShared, 4> {
+template <int kVectorsOfThread, int kAtATime>
+struct RowShapeOfVectorsInShared : RowShapeInShared<4 * kVectorsOfThread, kThreadsOfVectorsInShared, kAtATime> {
   static constexpr bool kWholeBlocks = false;
 };
 template <typename Shape>
 inline constexpr bool kSumsVectors = Shape::kInShared && !Shape::kWholeBlocks;
 
-/// Calls f with what a row's reductions read of what is held of it: all that is, or a share in vectors.
-template <typename Shape, typename Group, typename Held, typename Source, typename F>
-__device__ __forceinline__ auto WithSummed(const Group& group, Held& held, const Source& row, Granule* place,
-                                           const F& f) {
+/// What a row's reductions read of what is held of it: all that is, or a share in vectors.
+template <typename Shape, typename Held>
+using SummedRow =
+    std::conditional_t<kSumsVectors<Shape>,
+                       ShareInVectors<typename Held::Element, Held::kHeld / kElementsOfGranule<typename Held::Element>>,
+                       Held>;
+
+/// Calls f with that, of the row `x` that `loads` have.
+template <typename Shape, typename Group, typename Loads, typename Row, typename F>
+__device__ __forceinline__ auto WithSummed(const Group& group, Loads& loads, const Row& row, const F& f) {
   if constexpr (kSumsVectors<Shape>) {
-    auto share = held.InVectors(group, row, place);
+    auto share = loads.InVectors(group, row);
     return f(share);
   } else {
-    return f(held);
+    return f(loads.x);
   }
 }
 
@@ -247,11 +254,24 @@ cudaError_t WithShareInShared(const RowTuning& tuning, F&& f) {
   return f(RowShapeInShared<kIts.words, kIts.threads, kIts.at_a_time>{});
 }
 
+/// The same of whole vectors, of which a thread has 8, or 16 if kMost are as many. Two inputs, which have no more than
+/// 8, leave room for three blocks at a time; so does what the longest rows take.
+template <int kMost, typename F>
+cudaError_t WithVectorsInShared(int vectors, F&& f) {
+  if constexpr (kMost > 8) {
+    if (vectors > 8) {
+      return f(RowShapeOfVectorsInShared<16, 3>{});
+    }
+  }
+  return f(RowShapeOfVectorsInShared<8, (kMost > 8 ? 4 : 3)>{});
+}
+
 template <RowWork kWork, int kElementBytes, typename F>
 cudaError_t WithBlockShape(const RowTuning& tuning, F&& f) {
-  if constexpr (HasVectorsInShared(kWork, kElementBytes)) {
+  constexpr int kMostInShared = MostVectorsInShared(kWork, kElementBytes);
+  if constexpr (kMostInShared > 0) {
     if (tuning.in_shared) {
-      return f(RowShapeOfVectorsInShared{});
+      return WithVectorsInShared<kMostInShared>(tuning.vectors, f);
     }
   }
   if (tuning.vectors == 4) {
@@ -304,7 +324,7 @@ using AccessTag = std::integral_constant<RowAccess, kAccess>;
 /// The places of an operator's kernels, which read kInputs rows for each result.
 template <typename T, typename Shape, RowAccess kAccess, int kInputs>
 using HeldSpace = std::conditional_t<
-    Shape::kInShared, ShareSpace<HeldRow<T, Shape, kAccess, kInputs>>,
+    Shape::kInShared, ShareSpace<HeldRow<T, Shape, kAccess, kInputs>, kInputs>,
     std::conditional_t<kAccess == RowAccess::kTiled, RowTile<T, Shape, kInputs>,
                        RowSpace<HeldRow<T, Shape, kAccess, kInputs>, typename Shape::Group, kInputs>>>;
 

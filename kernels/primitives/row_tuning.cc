@@ -137,11 +137,14 @@ const Holdings& ForPlainRows(RowWork work, std::int64_t row_bytes, std::int64_t 
 /// Whether clusters of more than two blocks are faster where their blocks go where there is room (LaunchShape): up to
 /// 1.15 times on an H200. Not where latency counts; nor where a multiprocessor has so few blocks at a time that one
 /// with two of a cluster's would be late, those of long odd rows in registers, and of two inputs unless there are many
-/// rounds.
-bool AreBalanced(RowWork work, std::int64_t row_bytes, std::int64_t rows, bool in_words, bool in_shared) {
+/// rounds, and they do not pass through shared memory with 4 vectors a thread.
+bool AreBalanced(RowWork work, std::int64_t row_bytes, std::int64_t rows, bool plain, const RowTuning& tuning) {
   constexpr std::int64_t kLongestOfWords = 288 * kKiB;
-  const bool is_long = in_words && !in_shared && row_bytes > kLongestOfWords;
-  return !is_long && (work == RowWork::kTwoInputs ? !AreSomeRows(row_bytes, rows) : ReadMuch(row_bytes, rows));
+  if (tuning.vector_bytes == 4 && !tuning.in_shared && row_bytes > kLongestOfWords) {
+    return false;
+  }
+  const bool pass = !plain && tuning.vector_bytes == 16 && tuning.vectors == 4;
+  return work == RowWork::kTwoInputs ? !pass && !AreSomeRows(row_bytes, rows) : ReadMuch(row_bytes, rows);
 }
 
 /// What the second-level cache keeps of a row, and of those read behind it, until its results want it again, while all
@@ -253,10 +256,10 @@ RowTuning TuneRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, int 
   } else {
     const Holdings& holdings = plain ? ForPlainRows(work, row_bytes, rows, wide, device.fast_memory)
                                      : ForShiftedRows(work, row_bytes, rows, wide);
-    tuning = HoldBy(holdings.Of(row_bytes), row_bytes, small_blocks, HasVectorsInShared(work, element_bytes));
+    tuning = HoldBy(holdings.Of(row_bytes), row_bytes, small_blocks, MostVectorsInShared(work, element_bytes));
     tuning.reads_much = plain && ReadMuch(row_bytes, rows);
   }
-  tuning.balanced = tuning.cluster_blocks > 2 && AreBalanced(work, row_bytes, rows, in_words, tuning.in_shared);
+  tuning.balanced = tuning.cluster_blocks > 2 && AreBalanced(work, row_bytes, rows, plain, tuning);
   tuning.rows_ahead = RowsAhead(work, row_bytes, rows, element_bytes, plain, tuning);
   return tuning;
 }

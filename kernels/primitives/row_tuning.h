@@ -201,19 +201,18 @@ constexpr ShareShapes SharesInShared(RowWork work, int element_bytes) {
                                        : ShareShapes{200 * 1024, true, {{36, 256, 4}, kLong}};
 }
 
-/// The same of rows of whole vectors that begin anywhere: the most threads of a block, each with 8 vectors of its
-/// share.
+/// The same of rows of whole vectors that begin anywhere: the most threads of a block.
 inline constexpr int kThreadsOfVectorsInShared = 256;
-/// Of which there are kernels for what gains from it: FP32 rows, which are moved by twice the instructions an element.
-/// 16-bit ones of softmax would need the exponentials that the other kernels keep, to give the same bits.
-constexpr bool HasVectorsInShared(RowWork work, int element_bytes) {
-  return element_bytes == 4 && (work == RowWork::kMoments || work == RowWork::kSoftmax);
+/// The most vectors that each has of its share; 0: there are no kernels so. What gains from it are FP32 rows, which
+/// registers move by twice the instructions an element, and two inputs, which they do not hold.
+constexpr int MostVectorsInShared(RowWork work, int element_bytes) {
+  return element_bytes > 4 ? 0 : work == RowWork::kTwoInputs ? 8 : element_bytes == 4 ? 16 : 0;
 }
 
 /// Shared memory of a block of so many threads with so many words each: a share begins anywhere in its first granule,
-/// and a word behind its last may be read.
+/// a word behind its last may be read, and there is a barrier.
 constexpr std::size_t BytesOfShare(unsigned threads, int words) {
-  return (std::size_t{4} * threads * static_cast<unsigned>(words) + 2 * std::size_t{16}) / 16 * 16;
+  return (std::size_t{4} * threads * static_cast<unsigned>(words) + 3 * std::size_t{16}) / 16 * 16;
 }
 
 /// Threads of a block in which `lanes` share a row and hold so many words each: 4 KiB or more of rows, and less

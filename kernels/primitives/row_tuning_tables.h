@@ -18,7 +18,7 @@ enum class HoldingWay : std::uint8_t {
   kRoomy,     // 8, by as few blocks as can, with the registers of the largest
   kAhead,     // 8, by blocks that look ahead: a power of two of them, so that no multiprocessor is without one
   kAheadAny,  // the same, by as few blocks as can
-  kInShared,  // 8, in shared memory, by as few blocks as can; of elements that have no kernels so, as kEight
+  kInShared,  // 8, or else 16, in shared memory, by as few blocks as can; where there are no kernels so, as kEight
 };
 
 /// How a row longer than a stretch is held, up to a length, by blocks of at most so many threads. kEight follows from
@@ -141,35 +141,40 @@ inline constexpr Holdings kOfFewShiftedRows[2] = {
 /// Of up to AreSomeRows, and of larger tensors.
 inline constexpr Holdings kOfShiftedRows[][2] = {
     // kOneSum
-    {{{{36, kEight}, {128, kAheadAny, 128}, {1024, kAhead}}}, {{{36, kEight}, {128, kAheadAny, 128}, {1024, kAhead}}}},
+    {{{{36, kEight}, {128, kAheadAny, 128}, {1024, kAhead}}},
+     {{{36, kFour, 256}, {64, kFour, 128}, {128, kAheadAny, 128}, {1024, kAhead}}}},
     // kTwoInputs
-    {{{{15, kFour, 256}, {28, kRoomy, 512}, {120, kFour, 128}, {140, kFour, 256}, {1024, kAheadAny, 512}}},
+    {{{{15, kFour, 256},
+       {28, kRoomy, 512},
+       {120, kFour, 128},
+       {256, kFour, 256},
+       {512, kInShared},
+       {1024, kAhead, 512}}},
      {{{15, kFour, 256},
        {26, kRoomy, 512},
        {120, kFour, 128},
-       {140, kFour, 256},
-       {216, kAheadAny, 256},
-       {1024, kAheadAny, 512}}}},
+       {256, kFour, 256},
+       {512, kInShared},
+       {1024, kAhead, 512}}}},
     // kSoftmax
-    {{{{128, kEight}, {1024, kAhead}}}, {{{512, kEight}, {1024, kAhead}}}},
+    {{{{128, kEight}, {1024, kAhead}}}, {{{5, kInShared}, {8, kFour, 256}, {512, kEight}, {1024, kAhead}}}},
     // kMoments
-    {{{{512, kEight}, {1024, kAhead}}}, {{{8, kFour, 256}, {256, kInShared}, {1024, kAhead}}}},
+    {{{{512, kEight}, {1024, kAhead}}}, {{{5, kInShared}, {12, kFour, 256}, {256, kInShared}, {1024, kAhead}}}},
 };
 
 inline constexpr Holdings kOfLargeShiftedTensors[][2] = {
     // kOneSum
-    {{{{128, kEight}, {1024, kAhead}}}, {{{384, kEight}, {1024, kAhead}}}},
+    {{{{3, kEight}, {40, kFour, 128}, {256, kEight}, {1024, kAhead}}}, {{{100, kFour, 128}, {1024, kInShared}}}},
     // kTwoInputs
     {kOfShiftedRows[1][0], kOfShiftedRows[1][1]},
     // kSoftmax
-    {{{{512, kEight}, {592, kAheadAny, 512}, {1024, kAhead}}}, {{{8, kEight}, {512, kInShared}, {1024, kAhead}}}},
+    {{{{512, kEight}, {592, kAheadAny, 512}, {1024, kAhead}}}, {{{5, kInShared}, {16, kFour, 256}, {1024, kInShared}}}},
     // kMoments
-    {{{{512, kEight}, {592, kAheadAny, 512}, {1024, kAhead}}},
-     {{{8, kFour, 256}, {512, kInShared}, {1024, kAhead, 512}}}},
+    {{{{512, kEight}, {592, kAheadAny, 512}, {1024, kAhead}}}, {{{5, kInShared}, {16, kFour, 256}, {1024, kInShared}}}},
 };
 
 /// Two inputs, a few rounds of rows that a block does not hold.
-inline constexpr Holdings kOfSomeLongShiftedRows = {{{120, kFour, 128}, {256, kFour, 256}, {1024, kAheadAny, 512}}};
+inline constexpr Holdings kOfSomeLongShiftedRows = {{{120, kFour, 128}, {256, kFour, 256}, {1024, kAhead, 512}}};
 
 }  // namespace kernelwire
 

@@ -92,49 +92,60 @@ HostTensor ThreeKindsOfRows(DataType dtype, std::int64_t width) {
   return three;
 }
 
-/// Rows of large tensors, which may take another way than those of small ones: three rows over and over are in each
-/// place what they are in a tensor of three. On a GPU only: the host has no such ways.
+/// Three rows over and over in a large tensor are in each place what they are in a tensor of three. `apart`: elements
+/// between the rows of the large one, and those of its results.
+void ExpectRowsOfLargeTensorAlike(const RowOrder& order, std::int64_t width, std::int64_t apart, DeviceRunner& device) {
+  const auto& [name, row_inputs, parameters, dtype] = order;
+  const auto row_bytes = static_cast<std::size_t>(width) * SizeOf(dtype);
+  const std::size_t rows = (std::size_t{66} << 20) / row_bytes + 1;
+  OperatorCase of_three;
+  of_three.name = "three_rows";
+  of_three.inputs.assign(static_cast<std::size_t>(row_inputs), ThreeKindsOfRows(dtype, width));
+  for (int i = 0; i < parameters; ++i) {
+    of_three.inputs.push_back(MakeTensor(dtype, {width}, Values::kUniform, kRowSeed));
+  }
+  OperatorCase of_many = of_three;
+  of_many.name = "three_rows_over_and_over";
+  for (std::size_t i = 0; i < static_cast<std::size_t>(row_inputs); ++i) {
+    HostTensor& x = of_many.inputs[i];
+    const std::vector<std::byte> three = x.bytes;
+    x.desc = TensorDesc{dtype, {static_cast<std::int64_t>(rows), width}};
+    x.bytes.resize(rows * row_bytes);
+    for (std::size_t at = 0; at < x.bytes.size(); at += three.size()) {
+      std::memcpy(&x.bytes[at], three.data(), std::min(three.size(), x.bytes.size() - at));
+    }
+    of_many.layout.input_row_strides[i] = apart > 0 ? width + apart : 0;
+    of_many.layout.output_row_strides[i] = apart > 0 ? width + apart : 0;
+  }
+  const auto three = device.Run(*FindOperator(name), of_three);
+  ASSERT_TRUE(three.ok()) << three.status();
+  const auto many = device.Run(*FindOperator(name), of_many);
+  ASSERT_TRUE(many.ok()) << many.status();
+  for (std::size_t i = 0; i < many->size(); ++i) {
+    const std::vector<std::byte>& bytes = (*many)[i].bytes;
+    if (bytes.size() != rows * row_bytes) {
+      continue;  // a statistic
+    }
+    for (std::size_t row = 0; row < rows; ++row) {
+      ASSERT_EQ(std::memcmp(&bytes[row * row_bytes], &(*three)[i].bytes[row % 3 * row_bytes], row_bytes), 0)
+          << "width " << width << ", row " << row << " of " << rows << ", output " << i << ", " << apart << " apart";
+    }
+  }
+}
+
+/// Rows of large tensors may take another way than those of small ones. On a GPU only: the host has no such ways.
 TEST_P(RowOrderTest, RowsOfLargeTensorsAreThoseOfSmallOnes) {
   SCOPED_TRACE("seed " + std::to_string(kRowSeed));
-  const auto& [name, row_inputs, parameters, dtype] = GetParam();
   for (DeviceRunner* const device : AllDeviceRunners()) {
     if (device->name() == "host") {
       continue;
     }
     for (const std::int64_t width : {8, 9, 64, 192, 257, 320, 1001, 2049, 4097, 40001, 100001, 190001}) {
-      const auto row_bytes = static_cast<std::size_t>(width) * SizeOf(dtype);
-      const std::size_t rows = (std::size_t{66} << 20) / row_bytes + 1;
-      OperatorCase of_three;
-      of_three.name = "three_rows";
-      of_three.inputs.assign(static_cast<std::size_t>(row_inputs), ThreeKindsOfRows(dtype, width));
-      for (int i = 0; i < parameters; ++i) {
-        of_three.inputs.push_back(MakeTensor(dtype, {width}, Values::kUniform, kRowSeed));
-      }
-      OperatorCase of_many = of_three;
-      of_many.name = "three_rows_over_and_over";
-      for (std::size_t i = 0; i < static_cast<std::size_t>(row_inputs); ++i) {
-        HostTensor& x = of_many.inputs[i];
-        const std::vector<std::byte> three = x.bytes;
-        x.desc = TensorDesc{dtype, {static_cast<std::int64_t>(rows), width}};
-        x.bytes.resize(rows * row_bytes);
-        for (std::size_t at = 0; at < x.bytes.size(); at += three.size()) {
-          std::memcpy(&x.bytes[at], three.data(), std::min(three.size(), x.bytes.size() - at));
-        }
-      }
-      const auto three = device->Run(*FindOperator(name), of_three);
-      ASSERT_TRUE(three.ok()) << three.status();
-      const auto many = device->Run(*FindOperator(name), of_many);
-      ASSERT_TRUE(many.ok()) << many.status();
-      for (std::size_t i = 0; i < many->size(); ++i) {
-        const std::vector<std::byte>& bytes = (*many)[i].bytes;
-        if (bytes.size() != rows * row_bytes) {
-          continue;  // a statistic
-        }
-        for (std::size_t row = 0; row < rows; ++row) {
-          ASSERT_EQ(std::memcmp(&bytes[row * row_bytes], &(*three)[i].bytes[row % 3 * row_bytes], row_bytes), 0)
-              << "width " << width << ", row " << row << " of " << rows << ", output " << i;
-        }
-      }
+      ExpectRowsOfLargeTensorAlike(GetParam(), width, 0, *device);
+    }
+    // Whole vectors, which begin everywhere.
+    for (const std::int64_t width : {640, 1152, 3072, 12288, 40000, 140000}) {
+      ExpectRowsOfLargeTensorAlike(GetParam(), width, 1, *device);
     }
   }
 }
@@ -183,7 +194,7 @@ TEST_P(RowOrderTest, WhereLongRowsBeginChangesNoBit) {
   SCOPED_TRACE("seed " + std::to_string(kRowSeed));
   const Operator& op = *FindOperator(GetParam().op);
   const auto size = static_cast<std::int64_t>(SizeOf(GetParam().dtype));
-  for (const std::int64_t width : {1536, 8192, 12296, 18432, 40000, 57344, 81920, 140000}) {
+  for (const std::int64_t width : {640, 1152, 1536, 8192, 12296, 18432, 40000, 57344, 81920, 140000, 250000}) {
     for (const std::int64_t mib : {1, 8, 20, 66}) {
       const std::int64_t rows = std::max<std::int64_t>(3, (mib << 20) / (width * size));
       const OperatorCase dense = CaseOfRows(GetParam(), rows, width);

@@ -39,12 +39,14 @@ void ExpectOrderFollowsFromBytes(RowWork work, std::int64_t row_bytes, int eleme
         const std::int64_t of_block = std::int64_t{tuning.threads} * tuning.vectors * tuning.vector_bytes;
         ASSERT_GE(of_block * tuning.cluster_blocks, row_bytes);
       }
-      // There are kernels of few operators for shares in shared memory, which has room for one beside what blocks tell
+      // There are kernels of few operators for shares in shared memory, which has room for them beside what blocks tell
       // each other.
       ASSERT_TRUE(!tuning.in_shared || ((in_words || !plain) && device.clusters));
-      ASSERT_TRUE(!tuning.in_shared || (in_words ? !AreNorms(work) : HasVectorsInShared(work, element_bytes)));
+      ASSERT_TRUE(!tuning.in_shared ||
+                  (in_words ? !AreNorms(work) : tuning.vectors <= MostVectorsInShared(work, element_bytes)));
       const int words = tuning.vectors * tuning.vector_bytes / 4;
-      ASSERT_TRUE(!tuning.in_shared || BytesOfShare(static_cast<unsigned>(tuning.threads), words) + 4096 <=
+      const std::size_t shares = work == RowWork::kTwoInputs ? 2 : 1;
+      ASSERT_TRUE(!tuning.in_shared || shares * BytesOfShare(static_cast<unsigned>(tuning.threads), words) + 4096 <=
                                            static_cast<std::size_t>(device.shared_bytes));
       // Rows that are not plain, two of them and half a result, pass through shared memory; words do not.
       if (!plain && tuning.method == RowTuning::Method::kBlocks && !in_words && !tuning.in_shared) {
@@ -55,7 +57,7 @@ void ExpectOrderFollowsFromBytes(RowWork work, std::int64_t row_bytes, int eleme
       ASSERT_LE(tuning.threads, small && !streamed ? kMostThreadsOfSmallBlock : kMostThreadsOfRowBlock);
       // RowShape::BlockThreads.
       if (tuning.method == RowTuning::Method::kBlocks && !in_words) {
-        const bool large = tuning.vectors == 8 ? tuning.roomy : plain;
+        const bool large = tuning.vectors >= 8 ? tuning.roomy : plain;
         ASSERT_LE(tuning.threads, large ? kMostThreadsOfRowBlock : 256);
       }
       // Rows that begin anywhere have no kernels that read much, and where little is read those are slower.
@@ -221,6 +223,8 @@ TEST(RowTuningTest, LongOddRowsOfSoftmaxAndLayerNormLieInSharedMemory) {
     EXPECT_TRUE(in_shared(work, 200001, 2, 1000));
     EXPECT_FALSE(in_shared(work, 200001, 2, 100)) << "a few rounds";
   }
+  EXPECT_TRUE(in_shared(RowWork::kSoftmax, 98305, 2, 1000)) << "registers would hold it in the same shape";
+  EXPECT_FALSE(in_shared(RowWork::kSoftmax, 131073, 2, 1000));
 }
 
 TEST(RowTuningTest, LongRowsOfVectorsThatBeginElsewhereLieInSharedMemory) {
@@ -229,12 +233,19 @@ TEST(RowTuningTest, LongRowsOfVectorsThatBeginElsewhereLieInSharedMemory) {
     const std::int64_t rows = (std::int64_t{1} << 28) / width;
     return TuneRows(work, width * element_bytes, rows, element_bytes, RowAccess::kShifted, device).in_shared;
   };
-  for (const std::int64_t width : {4096, 65536, 131072}) {
+  for (const std::int64_t width : {1024, 8192, 65536, 131072, 262144}) {
     EXPECT_TRUE(in_shared(RowWork::kMoments, width, 4)) << width;
     EXPECT_TRUE(in_shared(RowWork::kSoftmax, width, 4)) << width;
-    EXPECT_FALSE(in_shared(RowWork::kOneSum, width, 4)) << width;
     EXPECT_FALSE(in_shared(RowWork::kSoftmax, width, 2)) << width;
-    EXPECT_FALSE(in_shared(RowWork::kMoments, width, 8)) << "there are no words of 8 bytes";
+    EXPECT_FALSE(in_shared(RowWork::kMoments, width / 2, 8)) << "there are no words of 8 bytes";
+  }
+  EXPECT_FALSE(in_shared(RowWork::kOneSum, 16384, 4));
+  EXPECT_TRUE(in_shared(RowWork::kOneSum, 65536, 4));
+  for (const int element_bytes : {2, 4}) {
+    EXPECT_FALSE(in_shared(RowWork::kTwoInputs, 262144 / element_bytes, element_bytes)) << "registers hold both";
+    EXPECT_TRUE(in_shared(RowWork::kTwoInputs, 524288 / element_bytes, element_bytes));
+    EXPECT_FALSE(in_shared(RowWork::kTwoInputs, 1048576 / element_bytes, element_bytes))
+        << "a block has no room for two";
   }
 }
 

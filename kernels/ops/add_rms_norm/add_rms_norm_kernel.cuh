@@ -8,6 +8,7 @@
 
 #include "kernels/device/launch.cuh"
 #include "kernels/ops/add_rms_norm/add_rms_norm.h"
+#include "kernels/ops/add_rms_norm/add_rms_norm_sums.cuh"
 #include "kernels/ops/rms_norm/rms_norm_kernel.cuh"
 
 namespace kernelwire {
@@ -67,101 +68,12 @@ __device__ __forceinline__ AddRmsNormRow<T, T> UsualAddRmsNormRowAt(const AddRms
           kUsualParameter<T>};
 }
 
-/// a + b, each sum rounded to T. 16-bit elements add as they are: in f32, which has more than twice their digits, a sum
-/// would be rounded to the same number, by way of twice as many registers and several times the instructions.
-template <typename T, int kWords>
-__device__ __forceinline__ Words<kWords> SumOf(const Words<kWords>& a, const Words<kWords>& b) {
-  if constexpr (std::is_same_v<T, __half>) {
-    Words<kWords> sums;
-#pragma unroll
-    for (int i = 0; i < kWords; ++i) {
-      asm("add.rn.f16x2 %0, %1, %2;" : "=r"(sums.words[i]) : "r"(a.words[i]), "r"(b.words[i]));
-    }
-    return sums;
-#if __CUDA_ARCH__ >= 800
-  } else if constexpr (std::is_same_v<T, __nv_bfloat16>) {
-    constexpr unsigned kOnes = 0x3F803F80U;  // there is no addition before compute capability 9.0
-    Words<kWords> sums;
-#pragma unroll
-    for (int i = 0; i < kWords; ++i) {
-      asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(sums.words[i]) : "r"(a.words[i]), "r"(kOnes), "r"(b.words[i]));
-    }
-    return sums;
-#endif
-  } else {
-    using Acc = AccumulatorOf<T>;
-    constexpr int kLength = kElementsOf<T, Words<kWords>>;
-    Acc sums[kLength];
-    Acc others[kLength];
-    Unpack<T>(a, sums);
-    Unpack<T>(b, others);
-#pragma unroll
-    for (int j = 0; j < kLength; ++j) {
-      sums[j] += others[j];
-    }
-    return Pack<T>(sums);
-  }
-}
-
-/// `x` becomes the rounded sum.
-template <typename Held>
-__device__ __forceinline__ void AddTo(Held& x, const Held& b) {
-#pragma unroll
-  for (int v = 0; v < Held::kVectors; ++v) {
-    x.vectors[v] = SumOf<typename Held::Element>(x.vectors[v], b.vectors[v]);
-  }
-}
-
-/// The sums of a row whose summands are read again (row_again.cuh).
-template <typename T>
-struct SumAgain {
-  const T* a;
-  const T* b;
-
-  __device__ __forceinline__ T Element(int index) const {
-    using Acc = AccumulatorOf<T>;
-    return Narrow<T>(Widen<Acc>(a[index]) + Widen<Acc>(b[index]));
-  }
-  __device__ __forceinline__ bool IsInVectors() const { return OddBytesOf(a) == 0 && OddBytesOf(b) == 0; }
-  __device__ __forceinline__ Granule Vector(int index) const {
-    return SumOf<T>(LoadGranule(a + index), LoadGranule(b + index));
-  }
-};
-
-/// The reads of a row; in the end `x` is the rounded sum.
-template <typename Held>
-struct AddRmsNormLoads {
-  Granule* place_of_a;
-  Granule* place_of_b;
-  Held x;
-  Held b;
-
-  __device__ __forceinline__ AddRmsNormLoads(Granule* a_in, Granule* b_in) : place_of_a(a_in), place_of_b(b_in) {}
-  /// As that of RowLoads.
-  template <typename Row, typename F>
-  static __device__ __forceinline__ void ForEachSource(const Row& row, const F& f) {
-    f(row.a);
-    f(row.b);
-  }
-  template <typename Group, typename Row>
-  __device__ __forceinline__ void Begin(const Group& group, const Row& row) {
-    x.template Begin<FillZero>(group, row.a, place_of_a);
-    b.template Begin<FillZero>(group, row.b, place_of_b);
-  }
-  template <typename Group, typename Row>
-  __device__ __forceinline__ void Finish(const Group& group, const Row& row) {
-    x.template Finish<FillZero>(group, row.a, place_of_a);
-    b.template Finish<FillZero>(group, row.b, place_of_b);
-    AddTo(x, b);
-  }
-};
-
 /// See HasSmallBlocks. What ptxas spilled of 64 registers cost an eighth of the time.
 template <typename Shape, RowAccess kAccess>
 inline constexpr bool kInSmallBlocks =
     Shape::kOfBlocks && !Shape::kOfWords && Shape::kBytes == 64 && HasSmallBlocks(RowWork::kTwoInputs, kAccess);
 
-/// Rows that registers hold: each is read once, and written after all of it has been read.
+/// Rows that blocks hold: each is read once, and written after all of it has been read.
 ///
 /// `kFew`: there are too few rows for other warps to hide the way of the weights, so there are registers for them while
 /// a and b are on their way.
@@ -176,7 +88,7 @@ __global__ void __launch_bounds__(kInSmallBlocks<Shape, kAccess> ? kMostThreadsO
   AwaitEarlierWork(arguments);
   using Acc = AccumulatorOf<T>;
   using Held = HeldRow<T, Shape, kAccess, 2>;
-  using Loads = AddRmsNormLoads<Held>;
+  using Loads = std::conditional_t<Held::kInShared, AddRmsNormLoadsInShared<Held>, AddRmsNormLoads<Held>>;
   const int blocks = arguments.tuning.cluster_blocks;
   const int width = static_cast<int>(arguments.width);
   auto group = RowGrid<typename Shape::Group>::GroupOf(blocks, Shape::kWholeBlocks);
@@ -204,7 +116,9 @@ __global__ void __launch_bounds__(kInSmallBlocks<Shape, kAccess> ? kMostThreadsO
           weight.Prefetch(group, width);
         }
         loads.x.StayPacked(sizeof(T) == 2 ? UnknownZero() : 0);
-        const RmsFactor<T, Acc> scale(mean(RowSum(group, SumOfSquares<Acc>(loads.x))), arguments.epsilon);
+        const Acc sum = WithSummed<Shape>(group, loads, row,
+                                          [&](const auto& summed) { return RowSum(group, SumOfSquares<Acc>(summed)); });
+        const RmsFactor<T, Acc> scale(mean(sum), arguments.epsilon);
         loads.x.StayPacked();
         if constexpr (kFindsAgain) {
           row = again();
@@ -217,7 +131,8 @@ __global__ void __launch_bounds__(kInSmallBlocks<Shape, kAccess> ? kMostThreadsO
         }
         if (row.y != nullptr) {
           const SumAgain<T> sums{row.a.data, row.b.data};
-          StoreRmsNorm<kFetch>(group, loads.x, weight, scale, row, width, arguments.epsilon.f64, space.Out(), sums);
+          StoreRmsNorm<SummedRow<Shape, Held>, kFetch>(group, loads.x, weight, scale, row, width, arguments.epsilon.f64,
+                                                       space.Out(), sums);
         }
         if (row.residual != nullptr) {
           Held::Store(group, row.residual, width, space.Out(), [&](int v, int) { return loads.x.vectors[v]; });

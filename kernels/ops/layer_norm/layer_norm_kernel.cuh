@@ -172,7 +172,7 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess),
   AwaitEarlierWork(arguments);
   using Acc = AccumulatorOf<T>;
   using Held = HeldRow<T, Shape, kAccess, 1>;
-  using Summed = std::conditional_t<kSumsVectors<Shape>, ShareInVectors<T>, Held>;
+  using Summed = SummedRow<Shape, Held>;
   using Loads = LayerNormLoads<Held>;
   using Parameter = DeviceParameter<Held, Acc, kAccess>;
   using Wide = WideParameter<Held, Acc, std::is_same_v<typename Held::Unit, Word> ? 2 : 1>;  // of two, beside the row
@@ -205,7 +205,7 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess),
       weight.template Prefetch<kBegun>(group, row.x.count);
       bias.template Prefetch<kBegun>(group, row.x.count);
     }
-    const auto moments = WithSummed<Shape>(group, loads.x, row.x, space.In(0), [&](auto& summed) {
+    const auto moments = WithSummed<Shape>(group, loads, row, [&](auto& summed) {
       return MomentsOf<Acc>(group, summed, loads.beginning, row.x.count, mean);
     });
     loads.x.StayPacked();

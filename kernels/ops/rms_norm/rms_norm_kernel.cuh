@@ -123,7 +123,9 @@ __device__ __noinline__ double FactorInF64(Group group, const Row row, int width
 }
 
 /// y of a held row, whatever its squares and its weight are; `again`: its elements once more, exactly (row_again.cuh).
-template <bool kFetched, typename Held, typename Group, typename Parameter, typename Acc, typename Row, typename Again>
+/// `Summed`: see SummedRow.
+template <typename Summed, bool kFetched, typename Held, typename Group, typename Parameter, typename Acc, typename Row,
+          typename Again>
 __device__ __forceinline__ void StoreRmsNorm(Group& group, const Held& held, Parameter& weight,
                                              const RmsFactor<typename Held::Element, Acc>& scale, const Row& row,
                                              int width, double epsilon, Granule* out, const Again& again) {
@@ -133,7 +135,7 @@ __device__ __forceinline__ void StoreRmsNorm(Group& group, const Held& held, Par
     group.PartUnlessAll(!scale.leaves_f32 && weight.IsOfSameType(), !scale.leaves_f32 && is_wide);
   }
   if (scale.leaves_f32) {
-    const double factor = FactorInF64<Held>(group, again, width, epsilon);
+    const double factor = FactorInF64<Summed>(group, again, width, epsilon);
     ScaleAgain<Held, double>(group, again, row.y, row.weight, row.weight_word, width, factor);
   } else if (weight.IsOfSameType()) {
     StoreScaled<kFetched, Acc>(group, held, weight, scale.factor, row.y, width, out);
@@ -176,12 +178,13 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess),
         if (kFetched) {
           weight.Prefetch(group, width);
         }
-        const Acc sum = RowSum(group, SumOfSquares<Acc>(loads.x));
+        const Acc sum = WithSummed<Shape>(group, loads, row,
+                                          [&](const auto& summed) { return RowSum(group, SumOfSquares<Acc>(summed)); });
         loads.x.StayPacked();
         weight.StayPacked();
         const RmsFactor<T, Acc> scale(mean(sum), arguments.epsilon);
-        StoreRmsNorm<kFetched>(group, loads.x, weight, scale, row, width, arguments.epsilon.f64, space.Out(),
-                               RowAgain<T>{row.x.data});
+        StoreRmsNorm<SummedRow<Shape, Held>, kFetched>(group, loads.x, weight, scale, row, width, arguments.epsilon.f64,
+                                                       space.Out(), RowAgain<T>{row.x.data});
       });
 }
 

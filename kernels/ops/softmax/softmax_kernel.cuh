@@ -136,9 +136,9 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess), Shape::ResidentB
   };
   const auto work_on = [&](const auto& row, Loads& loads, const auto& /*again*/) {
     Exponentials<T, Acc, Held> exponentials;
-    const auto agreed = WithSummed<Shape>(group, loads.x, row.x, space.In(0), [&](auto& summed) {
+    const auto agreed = WithSummed<Shape>(group, loads, row, [&](auto& summed) {
       if constexpr (kSumsVectors<Shape>) {
-        Exponentials<T, Acc, ShareInVectors<T>> of_vectors;
+        Exponentials<T, Acc, SummedRow<Shape, Held>> of_vectors;
         return Agree(group, summed, of_vectors);
       } else {
         return Agree(group, summed, exponentials);

@@ -1,0 +1,162 @@
+// The rounded sum of two rows, as the parts of rms_norm read it.
+#ifndef KERNELWIRE_KERNELS_OPS_ADD_RMS_NORM_ADD_RMS_NORM_SUMS_CUH_
+#define KERNELWIRE_KERNELS_OPS_ADD_RMS_NORM_ADD_RMS_NORM_SUMS_CUH_
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#include <type_traits>
+
+#include "kernels/primitives/granule.cuh"
+#include "kernels/primitives/row_in_shared.cuh"
+#include "kernels/primitives/row_vectors.cuh"
+
+namespace kernelwire {
+
+/// a + b, each sum rounded to T. 16-bit elements add as they are: in f32, which has more than twice their digits, a sum
+/// would be rounded to the same number, by way of twice as many registers and several times the instructions.
+template <typename T, int kWords>
+__device__ __forceinline__ Words<kWords> SumOf(const Words<kWords>& a, const Words<kWords>& b) {
+  if constexpr (std::is_same_v<T, __half>) {
+    Words<kWords> sums;
+#pragma unroll
+    for (int i = 0; i < kWords; ++i) {
+      asm("add.rn.f16x2 %0, %1, %2;" : "=r"(sums.words[i]) : "r"(a.words[i]), "r"(b.words[i]));
+    }
+    return sums;
+#if __CUDA_ARCH__ >= 800
+  } else if constexpr (std::is_same_v<T, __nv_bfloat16>) {
+    constexpr unsigned kOnes = 0x3F803F80U;  // there is no addition before compute capability 9.0
+    Words<kWords> sums;
+#pragma unroll
+    for (int i = 0; i < kWords; ++i) {
+      asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(sums.words[i]) : "r"(a.words[i]), "r"(kOnes), "r"(b.words[i]));
+    }
+    return sums;
+#endif
+  } else {
+    using Acc = AccumulatorOf<T>;
+    constexpr int kLength = kElementsOf<T, Words<kWords>>;
+    Acc sums[kLength];
+    Acc others[kLength];
+    Unpack<T>(a, sums);
+    Unpack<T>(b, others);
+#pragma unroll
+    for (int j = 0; j < kLength; ++j) {
+      sums[j] += others[j];
+    }
+    return Pack<T>(sums);
+  }
+}
+
+/// `x` becomes the rounded sum.
+template <typename Held>
+__device__ __forceinline__ void AddTo(Held& x, const Held& b) {
+#pragma unroll
+  for (int v = 0; v < Held::kVectors; ++v) {
+    x.vectors[v] = SumOf<typename Held::Element>(x.vectors[v], b.vectors[v]);
+  }
+}
+
+/// The sums of a row whose summands are read again (row_again.cuh).
+template <typename T>
+struct SumAgain {
+  const T* a;
+  const T* b;
+
+  __device__ __forceinline__ T Element(int index) const {
+    using Acc = AccumulatorOf<T>;
+    return Narrow<T>(Widen<Acc>(a[index]) + Widen<Acc>(b[index]));
+  }
+  __device__ __forceinline__ bool IsInVectors() const { return OddBytesOf(a) == 0 && OddBytesOf(b) == 0; }
+  __device__ __forceinline__ Granule Vector(int index) const {
+    return SumOf<T>(LoadGranule(a + index), LoadGranule(b + index));
+  }
+};
+
+/// The reads of a row; in the end `x` is the rounded sum.
+template <typename Held>
+struct AddRmsNormLoads {
+  Granule* place_of_a;
+  Granule* place_of_b;
+  Held x;
+  Held b;
+
+  __device__ __forceinline__ AddRmsNormLoads(Granule* a_in, Granule* b_in) : place_of_a(a_in), place_of_b(b_in) {}
+  /// As that of RowLoads.
+  template <typename Row, typename F>
+  static __device__ __forceinline__ void ForEachSource(const Row& row, const F& f) {
+    f(row.a);
+    f(row.b);
+  }
+  template <typename Group, typename Row>
+  __device__ __forceinline__ void Begin(const Group& group, const Row& row) {
+    x.template Begin<FillZero>(group, row.a, place_of_a);
+    b.template Begin<FillZero>(group, row.b, place_of_b);
+  }
+  template <typename Group, typename Row>
+  __device__ __forceinline__ void Finish(const Group& group, const Row& row) {
+    x.template Finish<FillZero>(group, row.a, place_of_a);
+    b.template Finish<FillZero>(group, row.b, place_of_b);
+    AddTo(x, b);
+  }
+};
+
+/// The sums of what lies in shared memory, made at each use.
+template <typename T, typename Unit>
+struct SummedUnits {
+  UnitsInShared<T, Unit> a;
+  UnitsInShared<T, Unit> b;
+
+  __device__ __forceinline__ Unit operator[](int v) const { return SumOf<T>(a[v], b[v]); }
+};
+
+/// The same as a row that is held as `Plan` says: RowInShared or ShareInVectors.
+template <typename Plan>
+struct SumsInShared : Plan {
+  SummedUnits<typename Plan::Element, typename Plan::Unit> vectors;
+
+  __device__ __forceinline__ void StayPacked(unsigned /*zero*/ = 0) {}
+};
+
+/// As AddRmsNormLoads, of rows in shared memory.
+template <typename Held>
+struct AddRmsNormLoadsInShared {
+  Granule* place_of_a;
+  Granule* place_of_b;
+  Held a;
+  Held b;
+  SumsInShared<Held> x;
+
+  __device__ __forceinline__ AddRmsNormLoadsInShared(Granule* a_in, Granule* b_in)
+      : place_of_a(a_in), place_of_b(b_in) {}
+  template <typename Row, typename F>
+  static __device__ __forceinline__ void ForEachSource(const Row& row, const F& f) {
+    AddRmsNormLoads<Held>::ForEachSource(row, f);
+  }
+  template <typename Group, typename Row>
+  __device__ __forceinline__ void Begin(const Group& group, const Row& row) {
+    a.template Begin<FillZero>(group, row.a, place_of_a);
+    b.template Begin<FillZero>(group, row.b, place_of_b);
+  }
+  template <typename Group, typename Row>
+  __device__ __forceinline__ void Finish(const Group& group, const Row& row) {
+    a.template Finish<FillZero>(group, row.a, place_of_a);
+    b.template Finish<FillZero>(group, row.b, place_of_b);
+    x.vectors = {a.vectors, b.vectors};
+  }
+  /// See WithSummed.
+  template <typename Group, typename Row>
+  __device__ __forceinline__ auto InVectors(const Group& group, const Row& row) const {
+    const auto of_a = a.InVectors(group, row.a, place_of_a);
+    const auto of_b = b.InVectors(group, row.b, place_of_b);
+    SumsInShared<std::decay_t<decltype(of_a)>> sums;
+    sums.vectors = {of_a.vectors, of_b.vectors};
+    return sums;
+  }
+};
+
+}  // namespace kernelwire
+
+#endif  // KERNELWIRE_KERNELS_OPS_ADD_RMS_NORM_ADD_RMS_NORM_SUMS_CUH_
