@@ -16,7 +16,7 @@ std::int64_t KibAheadOfLanes(int element_bytes, bool are_some, const RowTuning& 
 /// The same of blocks. Of large tensors whole vectors keep memory busy as they are, those of two inputs all, but for
 /// what layer_norm has to do with them; so do wide ones that begin elsewhere, of one input.
 std::int64_t KibAheadOfBlocks(RowWork work, std::int64_t row_bytes, int element_bytes, bool plain, bool are_some,
-                              const RowTuning& tuning) {
+                              bool fast_memory, const RowTuning& tuning) {
   constexpr std::int64_t kLongRow = 512 * kKiB;
   const bool in_vectors = tuning.vector_bytes == 16;
   const bool of_two = work == RowWork::kTwoInputs;
@@ -31,12 +31,12 @@ std::int64_t KibAheadOfBlocks(RowWork work, std::int64_t row_bytes, int element_
   }
   const bool of_moments = work == RowWork::kMoments;
   const bool are_busy = in_vectors ? plain : of_moments && row_bytes > kLongRow;
-  return are_some || !are_busy ? 3584 : of_moments ? 2048 : 1024;
+  return are_some || !are_busy ? 3584 : of_moments || (fast_memory && element_bytes > 2) ? 2048 : 1024;
 }
 
 }  // namespace
 
-int RowsAhead(RowWork work, std::int64_t row_bytes, std::int64_t rows, int element_bytes, bool plain,
+int RowsAhead(RowWork work, std::int64_t row_bytes, std::int64_t rows, int element_bytes, bool plain, bool fast_memory,
               const RowTuning& tuning) {
   constexpr std::int64_t kLeastBytes = 16 * kKiB * kKiB;  // less is all on its way at once
   constexpr std::int64_t kShortRow = 128;                 // bytes: not measured
@@ -48,7 +48,7 @@ int RowsAhead(RowWork work, std::int64_t row_bytes, std::int64_t rows, int eleme
   const bool are_some = AreSomeRows(read_bytes, rows);
   const std::int64_t bytes =
       kKiB * (of_lanes ? KibAheadOfLanes(element_bytes, are_some, tuning)
-                       : KibAheadOfBlocks(work, row_bytes, element_bytes, plain, are_some, tuning));
+                       : KibAheadOfBlocks(work, row_bytes, element_bytes, plain, are_some, fast_memory, tuning));
   const std::int64_t blocks = bytes / (read_bytes * tuning.rows_of_block);
   return static_cast<int>((bytes > 0 ? std::max<std::int64_t>(blocks, 1) : 0) * tuning.rows_of_block);
 }

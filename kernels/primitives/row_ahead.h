@@ -9,8 +9,9 @@
 namespace kernelwire {
 
 /// RowTuning::rows_ahead of `rows` rows that are held as `tuning` says. `plain`: they are whole vectors, and begin on
-/// such. How far was chosen from scans of 0.5 to 10 MiB in tensors of 8 MiB to 1 GiB on an H100 (tests/bench/kernels).
-int RowsAhead(RowWork work, std::int64_t row_bytes, std::int64_t rows, int element_bytes, bool plain,
+/// such. How far was chosen from scans of 0.5 to 10 MiB in tensors of 8 MiB to 1 GiB on an H100, and on an H200
+/// (`fast_memory`: RowDevice) for FP32 rows of large ones (tests/bench/kernels).
+int RowsAhead(RowWork work, std::int64_t row_bytes, std::int64_t rows, int element_bytes, bool plain, bool fast_memory,
               const RowTuning& tuning);
 
 }  // namespace kernelwire

@@ -100,7 +100,7 @@ bool ReadMuch(std::int64_t row_bytes, std::int64_t rows) {
   return std::min(row_bytes, kMuchBytes) * std::min(rows, kMuchBytes) >= kMuchBytes;  // no overflow of any width
 }
 
-const Holdings& ForShiftedRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, bool wide) {
+const Holdings& ForShiftedRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, bool wide, bool fast_memory) {
   const bool of_two = work == RowWork::kTwoInputs;
   const bool are_some = AreSomeRows(row_bytes, rows);
   if (AreFewRows(row_bytes, rows)) {
@@ -109,7 +109,10 @@ const Holdings& ForShiftedRows(RowWork work, std::int64_t row_bytes, std::int64_
   if (of_two && are_some && row_bytes > kLongestRowOfBlock) {
     return kOfSomeLongShiftedRows;
   }
-  return (are_some ? kOfShiftedRows : kOfLargeShiftedTensors)[static_cast<std::size_t>(work)][wide];
+  const auto& tables = are_some      ? kOfShiftedRows
+                       : fast_memory ? kOfLargeShiftedTensorsInFastMemory
+                                     : kOfLargeShiftedTensors;
+  return tables[static_cast<std::size_t>(work)][wide];
 }
 
 /// Whether rows of whole vectors are held as those for a few rounds. Of wide ones that several blocks share fewer count
@@ -137,13 +140,14 @@ const Holdings& ForPlainRows(RowWork work, std::int64_t row_bytes, std::int64_t 
 /// Whether clusters of more than two blocks are faster where their blocks go where there is room (LaunchShape): up to
 /// 1.15 times on an H200. Not where latency counts; nor where a multiprocessor has so few blocks at a time that one
 /// with two of a cluster's would be late, those of long odd rows in registers, and of two inputs unless there are many
-/// rounds, and they do not pass through shared memory with 4 vectors a thread.
+/// rounds, and long ones do not pass through shared memory with 4 vectors a thread.
 bool AreBalanced(RowWork work, std::int64_t row_bytes, std::int64_t rows, bool plain, const RowTuning& tuning) {
   constexpr std::int64_t kLongestOfWords = 288 * kKiB;
+  constexpr std::int64_t kLongestOfPassing = 120 * kKiB;
   if (tuning.vector_bytes == 4 && !tuning.in_shared && row_bytes > kLongestOfWords) {
     return false;
   }
-  const bool pass = !plain && tuning.vector_bytes == 16 && tuning.vectors == 4;
+  const bool pass = !plain && tuning.vector_bytes == 16 && tuning.vectors == 4 && row_bytes > kLongestOfPassing;
   return work == RowWork::kTwoInputs ? !pass && !AreSomeRows(row_bytes, rows) : ReadMuch(row_bytes, rows);
 }
 
@@ -241,7 +245,7 @@ RowTuning TuneRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, int 
     if (access == RowAccess::kTiled && !in_words) {
       tuning.turns = 1;
     }
-    tuning.rows_ahead = RowsAhead(work, row_bytes, rows, element_bytes, plain, tuning);
+    tuning.rows_ahead = RowsAhead(work, row_bytes, rows, element_bytes, plain, device.fast_memory, tuning);
     return tuning;
   }
   if (row_bytes > device.LongestHeldRowBytes(row_bytes, element_bytes)) {
@@ -255,12 +259,12 @@ RowTuning TuneRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, int 
     tuning = HoldInWords(work, row_bytes, rows, element_bytes, device.clusters);
   } else {
     const Holdings& holdings = plain ? ForPlainRows(work, row_bytes, rows, wide, device.fast_memory)
-                                     : ForShiftedRows(work, row_bytes, rows, wide);
+                                     : ForShiftedRows(work, row_bytes, rows, wide, device.fast_memory);
     tuning = HoldBy(holdings.Of(row_bytes), row_bytes, small_blocks, MostVectorsInShared(work, element_bytes));
     tuning.reads_much = plain && ReadMuch(row_bytes, rows);
   }
   tuning.balanced = tuning.cluster_blocks > 2 && AreBalanced(work, row_bytes, rows, plain, tuning);
-  tuning.rows_ahead = RowsAhead(work, row_bytes, rows, element_bytes, plain, tuning);
+  tuning.rows_ahead = RowsAhead(work, row_bytes, rows, element_bytes, plain, device.fast_memory, tuning);
   return tuning;
 }
 

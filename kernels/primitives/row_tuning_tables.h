@@ -116,15 +116,21 @@ inline constexpr Holdings kOfLargeTensors[][2] = {
 inline constexpr Holdings kOfLargeTensorsInFastMemory[][2] = {
     // kOneSum
     {{{{3, kEight}, {16, kFour, 512}, {192, kEight}, {512, kAhead}, {592, kAheadAny, 512}, {1024, kAhead}}},
-     {{{20, kFour, 512}, {192, kEight}, {512, kAhead}, {592, kAheadAny, 512}, {1024, kAhead}}}},
+     {{{20, kFour, 512}, {300, kEight}, {512, kAhead}, {592, kAheadAny, 512}, {1024, kAhead}}}},
     // kTwoInputs
     {{{{32, kFour, 512}, {256, kFour, 256}, {512, kEight}, {592, kAheadAny, 512}, {1024, kAhead}}},
-     {{{16, kFour, 512}, {256, kFour, 256}, {512, kEight}, {1024, kAhead}}}},
+     {{{16, kFour, 512}, {256, kFour, 256}, {512, kEight}, {800, kAheadAny, 512}, {1024, kAhead}}}},
     // kSoftmax
-    {{{{3, kEight}, {20, kFour, 512}, {192, kEight}, {352, kAhead}, {1024, kAhead, 512}}},
-     {{{240, kEight}, {300, kAhead, 512}, {352, kAhead}, {592, kAheadAny, 512}, {1024, kAhead, 512}}}},
+    {{{{3, kEight}, {36, kFour, 512}, {192, kEight}, {1024, kAhead, 512}}},
+     {{{240, kEight},
+       {300, kAhead, 512},
+       {440, kEight},
+       {512, kAhead, 512},
+       {592, kAheadAny, 512},
+       {1024, kAhead, 512}}}},
     // kMoments
-    {{{{3, kEight}, {6, kFour, 512}, {32, kEight}, {1024, kAhead}}}, {{{8, kFour, 512}, {36, kEight}, {1024, kAhead}}}},
+    {{{{3, kEight}, {6, kFour, 512}, {140, kEight}, {1024, kAhead}}},
+     {{{8, kFour, 512}, {170, kEight}, {1024, kAhead}}}},
 };
 
 // The same of rows of vectors that are not plain: a caller has them begin elsewhere, or elements have 8 bytes. They
@@ -171,6 +177,19 @@ inline constexpr Holdings kOfLargeShiftedTensors[][2] = {
     {{{{512, kEight}, {592, kAheadAny, 512}, {1024, kAhead}}}, {{{5, kInShared}, {16, kFour, 256}, {1024, kInShared}}}},
     // kMoments
     {{{{512, kEight}, {592, kAheadAny, 512}, {1024, kAhead}}}, {{{5, kInShared}, {16, kFour, 256}, {1024, kInShared}}}},
+};
+
+/// The same where memory is fast.
+inline constexpr Holdings kOfLargeShiftedTensorsInFastMemory[][2] = {
+    // kOneSum
+    {{{{3, kEight}, {12, kFour, 128}, {1024, kAhead, 512}}}, {{{4, kInShared}, {16, kFour, 256}, {1024, kInShared}}}},
+    // kTwoInputs
+    {{{{15, kFour, 256}, {28, kRoomy, 512}, {64, kFour, 128}, {512, kInShared}, {1024, kAhead, 512}}},
+     {{{15, kFour, 256}, {26, kRoomy, 512}, {64, kFour, 128}, {512, kInShared}, {1024, kAhead, 512}}}},
+    // kSoftmax
+    {kOfLargeShiftedTensors[2][0], {{{5, kInShared}, {512, kEight}, {1024, kInShared}}}},
+    // kMoments
+    {kOfLargeShiftedTensors[3][0], {{{1024, kInShared}}}},
 };
 
 /// Two inputs, a few rounds of rows that a block does not hold.
