@@ -121,7 +121,7 @@ inline constexpr Holdings kOfLargeTensorsInFastMemory[][2] = {
     {{{{32, kFour, 512}, {256, kFour, 256}, {512, kEight}, {592, kAheadAny, 512}, {1024, kAhead}}},
      {{{16, kFour, 512}, {256, kFour, 256}, {512, kEight}, {800, kAheadAny, 512}, {1024, kAhead}}}},
     // kSoftmax
-    {{{{3, kEight}, {36, kFour, 512}, {192, kEight}, {1024, kAhead, 512}}},
+    {{{{3, kEight}, {20, kFour, 512}, {192, kEight}, {1024, kAhead, 512}}},
      {{{240, kEight},
        {300, kAhead, 512},
        {440, kEight},
