@@ -84,7 +84,7 @@ RowTuning HoldInWords(RowWork work, std::int64_t row_bytes, std::int64_t rows, i
   const WordsOfShare shared = ShareWords(work, element_bytes, share);
   tuning.threads = shared.threads;
   tuning.vectors = shared.words;
-  // What registers hold in the same shape.
+  // In the same shape shared memory has room for more of them at a time; the order of additions is the same.
   tuning.in_shared = clusters && work == RowWork::kSoftmax && shared.words == shapes.by_words[0].words &&
                      shared.threads <= shapes.by_words[0].threads && !AreSomeRows(row_bytes, rows);
   return tuning;
