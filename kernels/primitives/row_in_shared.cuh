@@ -139,7 +139,7 @@ struct RowInShared : RowPlan<T, Word, kWordsOfThread, kWordsOfThread> {
                    barrier);
       }
     }
-    // Asked for now, so that another row may be before they are there.
+    // Kept in registers until Finish, so that the second of two inputs is asked for before these have come.
     const int mine = IndexAtEnds();
     first_ = mine < extent.whole - extent.before ? extent.from[mine] : T{};
     last_ = mine < extent.end - extent.behind ? extent.from[extent.behind - extent.before + mine] : T{};

@@ -18,7 +18,7 @@ enum class HoldingWay : std::uint8_t {
   kRoomy,     // 8, by as few blocks as can, with the registers of the largest
   kAhead,     // 8, by blocks that look ahead: a power of two of them, so that no multiprocessor is without one
   kAheadAny,  // the same, by as few blocks as can
-  kInShared,  // 8, or else 16, in shared memory, by as few blocks as can; where there are no kernels so, as kEight
+  kInShared,  // 8, or else 16, in shared memory, by as few blocks as can; without kernels so, as kEight, or as kAhead
 };
 
 /// How a row longer than a stretch is held, up to a length, by blocks of at most so many threads. kEight follows from
