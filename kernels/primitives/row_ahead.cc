@@ -14,7 +14,8 @@ std::int64_t KibAheadOfLanes(int element_bytes, bool are_some, const RowTuning& 
 }
 
 /// The same of blocks. Of large tensors whole vectors keep memory busy as they are, those of two inputs all, but for
-/// what layer_norm has to do with them. Wide ones of one input that begin elsewhere want the same in tensors of any size.
+/// what layer_norm has to do with them. Wide ones of one input that begin elsewhere want the same in tensors of any
+/// size.
 std::int64_t KibAheadOfBlocks(RowWork work, std::int64_t row_bytes, int element_bytes, bool plain, bool are_some,
                               bool fast_memory, const RowTuning& tuning) {
   constexpr std::int64_t kLongRow = 512 * kKiB;
