@@ -86,6 +86,48 @@ TEST_F(ReducePrimitivesTest, ValuesOfAThreadMeetByHalvesAndMissingOnesAreZeros) 
   expect_halves(Run(SumOwn<16>{}, in, 64, 64), 16);
 }
 
+/// Each lane's number, and its sum: of kParts values that all lanes have each, the one that is its.
+template <int kParts>
+struct SumParts {
+  using In = float;
+  using Out = float;
+  __device__ void operator()(const float* in, float* out) const {
+    float parts[kParts];
+    for (int i = 0; i < kParts; ++i) {
+      parts[i] = in[i * 32 + threadIdx.x];
+    }
+    float numbers[kParts];
+    for (int i = 0; i < kParts; ++i) {
+      numbers[i] = static_cast<float>(i);
+    }
+    out[threadIdx.x] = ReduceWarpInParts(parts, Plus{});
+    out[32 + threadIdx.x] = PartOfLane(numbers);
+    out[64 + threadIdx.x] = LargestOfWarp(in[threadIdx.x]);
+  }
+};
+
+TEST_F(ReducePrimitivesTest, LanesDividePartsAndSumEachAsIfItWereAlone) {
+  const std::vector<float> in = Awkward(&random_, 4 * 32);
+  const auto expect = [&](const std::vector<float>& out, int parts) {
+    for (int lane = 0; lane < 32; ++lane) {
+      const int part = lane * parts / 32;
+      float values[32];
+      std::copy_n(in.begin() + part * 32, 32, values);
+      for (int half = 16; half > 0; half /= 2) {
+        for (int k = 0; k < half; ++k) {
+          values[k] += values[k + half];
+        }
+      }
+      EXPECT_EQ(out[32 + lane], static_cast<float>(part));
+      EXPECT_EQ(out[lane], values[0]) << "lane " << lane << ", " << parts << " parts";
+      EXPECT_EQ(out[64 + lane], *std::max_element(in.begin(), in.begin() + 32));
+    }
+  };
+  expect(Run(SumParts<1>{}, in, 96, 32), 1);
+  expect(Run(SumParts<2>{}, in, 96, 32), 2);
+  expect(Run(SumParts<4>{}, in, 96, 32), 4);
+}
+
 struct SumList {
   using In = float;
   using Out = float;

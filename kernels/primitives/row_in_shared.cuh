@@ -33,26 +33,33 @@ namespace kernelwire {
 /// in registers otherwise, and there are none.
 template <typename T, typename Unit>
 struct UnitsInShared {
-  const unsigned* first;  // the word of memory that the first begins in
-  bool odd;               // in the middle of it
+  SharedAddress first;  // of the word that the first begins in
+  bool odd;             // in the middle of it
 
   __device__ __forceinline__ Unit operator[](int v) const {
     constexpr int kWords = static_cast<int>(sizeof(Unit) / 4);
-    __builtin_assume(__isShared(first));
-    const volatile unsigned* const words = first + v * 32 * kWords;
+    const SharedAddress words = first + static_cast<unsigned>(v * 32 * kWords * 4);
     Unit unit;
 #pragma unroll
     for (int w = 0; w < kWords; ++w) {
-      unit.words[w] = words[w];
+      unit.words[w] = WordAt(words + 4 * w);
     }
     if (sizeof(T) == 2 && odd) {
-      const unsigned behind = words[kWords];
+      const unsigned behind = WordAt(words + 4 * kWords);
 #pragma unroll
       for (int w = 0; w < kWords; ++w) {
         unit.words[w] = __funnelshift_r(unit.words[w], w + 1 < kWords ? unit.words[(w + 1) % kWords] : behind, 16);
       }
     }
     return unit;
+  }
+
+ private:
+  /// By address: of a pointer that is said to be one of shared memory, nvcc 13.0 took a reachable use for unreachable.
+  static __device__ __forceinline__ unsigned WordAt(SharedAddress at) {
+    unsigned word = 0;
+    asm volatile("ld.volatile.shared.b32 %0, [%1];" : "=r"(word) : "r"(at));
+    return word;
   }
 };
 
@@ -204,12 +211,11 @@ struct RowInShared : RowPlan<T, Word, kWordsOfThread, kWordsOfThread> {
   /// What this thread has of a share that begins at `from` and lies at `place`, by the plan of Of.
   template <typename Of, typename Group>
   static __device__ __forceinline__ UnitsInShared<T, typename Of::Unit> UnitsOf(const Group& group, const T* from,
-                                                                                const Granule* place) {
+                                                                                Granule* place) {
     const int before = static_cast<int>(OddBytesOf(from) / sizeof(T));
     const int odd = sizeof(T) == 2 ? before % 2 : 0;
-    const T* const its =
-        reinterpret_cast<const T*>(place) + (before - odd) + (Of::IndexOf(group, 0) - FirstOfBlock(group));
-    return {reinterpret_cast<const unsigned*>(its), odd != 0};
+    const int its = before - odd + (Of::IndexOf(group, 0) - FirstOfBlock(group));
+    return {SharedAddressOf(place) + static_cast<unsigned>(its * static_cast<int>(sizeof(T))), odd != 0};
   }
   static __device__ __forceinline__ SharedAddress BarrierOf(Granule* place) {
     return SharedAddressOf(reinterpret_cast<std::uint64_t*>(place + GranulesOfShare(kWordsOfThread)));

@@ -98,6 +98,7 @@ struct TwoPartSoftmax {
   float rest;
 
   static constexpr float kStep = 64.0F;
+  static constexpr TwoParts<float> kStepDown{1.603810939E-28F, -4.840254038E-36F};  // exp(-64)
 
   static __device__ __forceinline__ TwoPartSoftmax Empty() {
     return {kMinusInfinity<float>, kMinusInfinity<float>, 0.0F, 0.0F};
@@ -124,6 +125,20 @@ struct TwoPartSoftmax {
     return SumOfLargeInTwo(quotient, __fdividef(left, factor.value));
   }
 
+  /// What exponentials below `own`, the maximum of a part however far below the row's, are multiplied by to be
+  /// probabilities: exp(own - reference) over the sum. Where that is 144 below, nothing is left of it.
+  __device__ __forceinline__ TwoParts<float> ScaleBelow(float own) const {
+    const float inverse = 1.0F / sum;
+    const TwoParts<float> reciprocal{inverse, inverse * fmaf(-inverse, rest, fmaf(-inverse, sum, 1.0F))};
+    const TwoParts<float> below = SumInTwo(own, -reference);  // of a part beside another reference it is inexact
+    const float apart = own == reference ? 0.0F : fmaxf(below.value, -80.0F - kStep);
+    const bool far = apart < -kStep;
+    TwoParts<float> factor = ExpInTwo(far ? apart + kStep : apart);
+    factor.rest = fmaf(factor.value, below.value > -80.0F - kStep ? below.rest : 0.0F, factor.rest);
+    const TwoParts<float> scale = ProductInTwo(factor, reciprocal);
+    return ProductInTwo(scale, {far ? kStepDown.value : 1.0F, far ? kStepDown.rest : 0.0F});  // last: it may underflow
+  }
+
  private:
   /// Of infinities 1.
   static __device__ __forceinline__ TwoParts<float> FromReference(float maximum, float reference) {
@@ -134,8 +149,8 @@ struct TwoPartSoftmax {
 /// As above.
 template <typename Out>
 __device__ __forceinline__ TwoPartSoftmax Merge(const TwoPartSoftmax& a, const TwoPartSoftmax& b) {
-  constexpr TwoParts<float> kStepDown{1.603810939E-28F, -4.840254038E-36F};  // exp(-64)
-  const float apart = fabsf(a.reference - b.reference);                      // NaN where both are the same infinity
+  constexpr TwoParts<float> kStepDown = TwoPartSoftmax::kStepDown;
+  const float apart = fabsf(a.reference - b.reference);  // NaN where both are the same infinity
   const float factor = apart == TwoPartSoftmax::kStep ? kStepDown.value : apart > TwoPartSoftmax::kStep ? 0.0F : 1.0F;
   const float factor_rest = apart == TwoPartSoftmax::kStep ? kStepDown.rest : 0.0F;
   const bool a_leads = a.reference >= b.reference;
@@ -146,6 +161,28 @@ __device__ __forceinline__ TwoPartSoftmax Merge(const TwoPartSoftmax& a, const T
   const float rest = fmaf(a_leads ? b.rest : a.rest, factor, a_leads ? a.rest : b.rest);
   return {fmaxf(a.maximum, b.maximum), a_leads ? a.reference : b.reference, sum.value, rest + (lost + sum.rest)};
 }
+
+/// Merge of statistics in two parts. Those of one reference, and those of nothing but -infinity, need no factor.
+struct SoftmaxMerge {
+  class Quick {
+   public:
+    __device__ __forceinline__ explicit Quick(const TwoPartSoftmax& one) : reference_(one.reference) {}
+    __device__ __forceinline__ bool Takes(const TwoPartSoftmax& part) const {
+      return part.reference == reference_ || part.reference == kMinusInfinity<float>;
+    }
+    __device__ __forceinline__ TwoPartSoftmax operator()(const TwoPartSoftmax& a, const TwoPartSoftmax& b) const {
+      const TwoParts<float> sum = SumInTwo(a.sum, b.sum);
+      return {fmaxf(a.maximum, b.maximum), reference_, sum.value, __fadd_rn(a.rest + b.rest, sum.rest)};
+    }
+
+   private:
+    float reference_;
+  };
+
+  __device__ __forceinline__ TwoPartSoftmax operator()(const TwoPartSoftmax& a, const TwoPartSoftmax& b) const {
+    return Merge<float>(a, b);
+  }
+};
 
 /// Adds `count` elements to `running`: their maximum first, then their exponentials. Unrolled; `x` stays in registers.
 template <typename Out, int kCount, typename Acc>

@@ -29,6 +29,13 @@ __device__ __forceinline__ TwoParts<float> SumOfLargeInTwo(float large, float sm
   return {sum, __fsub_rn(small, __fsub_rn(sum, large))};
 }
 
+/// a * b, to the digits of both parts.
+__device__ __forceinline__ TwoParts<float> ProductInTwo(const TwoParts<float>& a, const TwoParts<float>& b) {
+  const float product = __fmul_rn(a.value, b.value);
+  const float lost = __fmaf_rn(a.value, b.value, -product);
+  return {product, __fmaf_rn(a.rest, b.value, __fmaf_rn(a.value, b.rest, lost))};
+}
+
 }  // namespace kernelwire
 
 #endif  // KERNELWIRE_KERNELS_PRIMITIVES_TWO_PARTS_CUH_

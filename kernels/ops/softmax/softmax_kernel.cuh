@@ -18,8 +18,8 @@
 
 namespace kernelwire {
 
-/// Whether results show what merges of stretches round: FP32 rows of blocks have sums in two parts then, and their
-/// exponentials are taken anew below the row's maximum, where a factor would round once more.
+/// Whether results show what merges of stretches round: FP32 rows of blocks have sums in two parts then, and so is
+/// what their exponentials are multiplied by.
 template <typename T, typename Group>
 inline constexpr bool kShowsMerges = sizeof(T) == 4 && std::is_same_v<Group, BlockGroup>;
 
@@ -36,60 +36,80 @@ struct AgreedRow {
   Acc own_maxima[kStretches];
 };
 
+/// The statistics of a row of a block, of FP32 in two parts. Lanes divide the stretches of a warp, which take what is
+/// not done once for each element.
+template <int kStretches>
+__device__ __forceinline__ TwoPartSoftmax AgreeOnMerges(BlockGroup& group, const float (&own_maxima)[kStretches],
+                                                        double (&own_sums)[kStretches]) {
+  const double sum = ReduceWarpInParts(own_sums, [](double a, double b) { return a + b; });
+  TwoPartSoftmax own = TwoPartSoftmax::Of(PartOfLane(own_maxima), sum);
+#pragma unroll
+  for (int offset = 32 / kStretches; offset < 32; offset *= 2) {
+    own = Merge<float>(own, ShuffleXor(group.members(), own, offset));
+  }
+  return group.ReduceStretches(RowParts<TwoPartSoftmax, 1>{{own}}, TwoPartSoftmax::Empty(), SoftmaxMerge{});
+}
+
+/// The same of others.
+template <typename Out, typename Acc, typename Sum, int kStretches, typename Group>
+__device__ __forceinline__ RunningSoftmax<Acc, Sum> AgreeOnSums(Group& group, const Acc (&own_maxima)[kStretches],
+                                                                const Sum (&own_sums)[kStretches]) {
+  using Statistics = RunningSoftmax<Acc, Sum>;
+  RowParts<Statistics, kStretches> parts;
+#pragma unroll
+  for (int s = 0; s < kStretches; ++s) {
+    parts.of_stretch[s] = {own_maxima[s], group.ReduceWarp(own_sums[s], [](Sum a, Sum b) { return a + b; })};
+  }
+  if constexpr (std::is_same_v<Group, BlockGroup>) {
+    return group.ReduceStretches(parts, Statistics::Empty(),
+                                 [](const Statistics& a, const Statistics& b) { return Merge<Out>(a, b); });
+  } else {
+    return parts.of_stretch[0];
+  }
+}
+
 /// Lanes agree on a stretch's maximum first, and then on its sum. A block agrees once, on both: each stretch sums below
 /// its own maximum, and the merge rescales.
 template <typename Out, typename Acc, typename Held, typename Group>
 __device__ __forceinline__ auto Agree(Group& group, Held& held, Exponentials<Out, Acc, Held>& exponentials) {
   using Sum = SumOfLanes<Out, Acc>;
-  using Statistics = std::conditional_t<kShowsMerges<Out, Group>, TwoPartSoftmax, RunningSoftmax<Acc, Sum>>;
-  AgreedRow<Statistics, Acc, Held::kStretches> agreed;
-  RowParts<Statistics, Held::kStretches> parts;
+  constexpr bool kMerges = kShowsMerges<Out, Group>;
+  AgreedRow<std::conditional_t<kMerges, TwoPartSoftmax, RunningSoftmax<Acc, Sum>>, Acc, Held::kStretches> agreed;
 #pragma unroll
   for (int s = 0; s < Held::kStretches; ++s) {
-    agreed.own_maxima[s] = group.ReduceWarp(MaximumOf<Acc>(held, s), [](Acc a, Acc b) { return fmax(a, b); });
-  }
-  held.StayPacked();
-#pragma unroll
-  for (int s = 0; s < Held::kStretches; ++s) {
-    const auto own = static_cast<Sum>(exponentials.Compute(held, s, agreed.own_maxima[s]));
-    const Sum sum = group.ReduceWarp(own, [](Sum a, Sum b) { return a + b; });
-    if constexpr (kShowsMerges<Out, Group>) {
-      parts.of_stretch[s] = TwoPartSoftmax::Of(agreed.own_maxima[s], sum);
+    agreed.own_maxima[s] = MaximumOf<Acc>(held, s);
+    if constexpr (std::is_same_v<Group, BlockGroup>) {
+      agreed.own_maxima[s] = LargestOfWarp(agreed.own_maxima[s]);
     } else {
-      parts.of_stretch[s] = {agreed.own_maxima[s], sum};
+      agreed.own_maxima[s] = group.ReduceWarp(agreed.own_maxima[s], [](Acc a, Acc b) { return fmax(a, b); });
     }
   }
-  if constexpr (std::is_same_v<Group, BlockGroup>) {
-    agreed.row = group.ReduceStretches(parts, Statistics::Empty(),
-                                       [](const Statistics& a, const Statistics& b) { return Merge<Out>(a, b); });
+  held.StayPacked();
+  Sum own_sums[Held::kStretches];
+#pragma unroll
+  for (int s = 0; s < Held::kStretches; ++s) {
+    own_sums[s] = static_cast<Sum>(exponentials.Compute(held, s, agreed.own_maxima[s]));
+  }
+  if constexpr (kMerges) {
+    agreed.row = AgreeOnMerges(group, agreed.own_maxima, own_sums);
   } else {
-    agreed.row = parts.of_stretch[0];
+    agreed.row = AgreeOnSums<Out>(group, agreed.own_maxima, own_sums);
   }
   return agreed;
 }
 
 /// The probabilities of each vector, from the exponentials that the sum was made of.
-template <typename Out, typename Acc, typename Held, typename Agreed, bool kWhole>
-__device__ __forceinline__ auto KeptProbabilities(const Agreed& agreed, const Held& held,
-                                                  const Exponentials<Out, Acc, Held>& kept,
-                                                  const Probabilities<Out, Acc, kWhole>& result) {
-  struct Factors {
-    Acc of_stretch[Held::kStretches];
-  } factors;
-#pragma unroll
-  for (int s = 0; s < Held::kStretches; ++s) {
-    // Where the row is nothing but -infinity, 0 * (1 / 0) gives the NaN that is due.
-    const Acc factor = SoftmaxExp<Out>(agreed.own_maxima[s] - SoftmaxOffset(agreed.row.maximum));
-    factors.of_stretch[s] = sizeof(Out) == 2 ? factor * result.last : factor;
-  }
-  return [&agreed, &held, &kept, factors, result](int v, int) {
-    const int s = v / Held::kVectorsOfStretch;
+template <typename Out, typename Acc, typename Held, typename Statistics, int kStretches>
+__device__ __forceinline__ auto KeptProbabilities(const AgreedRow<Statistics, Acc, kStretches>& agreed,
+                                                  const Held& held, const Exponentials<Out, Acc, Held>& kept) {
+  const StretchScales<Out, Acc, Statistics, kStretches> scales(agreed.row, agreed.own_maxima);
+  return [&agreed, &held, &kept, scales](int v, int) {
+    const int s = v / (Held::kVectors / kStretches);
     Acc values[Held::kLength];
     kept.Of(held, v, agreed.own_maxima[s], values);
 #pragma unroll
     for (Acc& value : values) {
-      value *= factors.of_stretch[s];
-      value = sizeof(Out) == 2 ? value : result.Quotient(value);
+      value = scales.Scaled(value, s);
     }
     return Pack<Out>(values);
   };
@@ -99,8 +119,8 @@ __device__ __forceinline__ auto KeptProbabilities(const Agreed& agreed, const He
 template <bool kLog, typename Out, typename Acc, typename Held, typename Group, typename Row, typename Agreed>
 __device__ __forceinline__ void StoreResults(const Group& group, const Held& held, const Row& row, const Agreed& agreed,
                                              const Exponentials<Out, Acc, Held>& kept, Granule* out) {
-  const SoftmaxResult<kLog, Out, Acc, sizeof(Out) == 4> result(agreed.row);
-  if constexpr (kLog || kShowsMerges<Out, Group>) {
+  if constexpr (kLog) {
+    const SoftmaxResult<kLog, Out, Acc, sizeof(Out) == 4> result(agreed.row);
     Held::Store(group, row.y, row.x.count, out, [&](int v, int) {
       Acc values[Held::kLength];
       Unpack<Out>(held.vectors[v], values);
@@ -111,7 +131,7 @@ __device__ __forceinline__ void StoreResults(const Group& group, const Held& hel
       return Pack<Out>(values);
     });
   } else {
-    Held::Store(group, row.y, row.x.count, out, KeptProbabilities(agreed, held, kept, result));
+    Held::Store(group, row.y, row.x.count, out, KeptProbabilities(agreed, held, kept));
   }
 }
 

@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "kernels/primitives/log_of_sum.cuh"
+#include "kernels/primitives/row_reduce.cuh"
 #include "kernels/primitives/running_softmax.cuh"
 #include "kernels/primitives/two_parts.cuh"
 
@@ -33,9 +34,6 @@ struct Probabilities {
         sum(WholeSum(row)),
         last(sizeof(Out) == 2 ? static_cast<Acc>(Sum{1} / row.sum / Sum{kExpScale<Out>}) : Acc{1} / sum.value) {}
 
-  __device__ __forceinline__ explicit Probabilities(const TwoPartSoftmax& row)
-      : maximum(row.maximum), sum(WholeSum(row)), last(1.0F / sum.value) {}
-
   __device__ __forceinline__ Acc operator()(Acc x) const { return Quotient(ScaledExp<Out>(x - maximum)); }
 
   /// From an element's exponential, as ScaledExp gives it. A product with 1 / sum would round twice, which only 16 bits
@@ -52,6 +50,48 @@ struct Probabilities {
       return fma(left, last, product);
     }
   }
+};
+
+/// What makes probabilities of exponentials that were taken below the maxima of stretches.
+template <typename Out, typename Acc, typename Statistics, int kStretches>
+class StretchScales {
+ public:
+  __device__ __forceinline__ StretchScales(const Statistics& row, const Acc (&own_maxima)[kStretches]) : row_(row) {
+#pragma unroll
+    for (int s = 0; s < kStretches; ++s) {
+      // Where the row is nothing but -infinity, 0 * (1 / 0) gives the NaN that is due.
+      const Acc factor = SoftmaxExp<Out>(own_maxima[s] - SoftmaxOffset(row.maximum));
+      of_stretch_[s] = sizeof(Out) == 2 ? factor * row_.last : factor;
+    }
+  }
+  __device__ __forceinline__ Acc Scaled(Acc exponential, int s) const {
+    const Acc product = exponential * of_stretch_[s];
+    return sizeof(Out) == 2 ? product : row_.Quotient(product);
+  }
+
+ private:
+  Probabilities<Out, Acc, sizeof(Out) == 4> row_;
+  Acc of_stretch_[kStretches];
+};
+
+/// The same of blocks in two parts, so that nothing but the probability is rounded. Lanes divide the stretches.
+template <typename Out, int kStretches>
+class StretchScales<Out, float, TwoPartSoftmax, kStretches> {
+ public:
+  __device__ __forceinline__ StretchScales(const TwoPartSoftmax& row, const float (&own_maxima)[kStretches]) {
+    const TwoParts<float> own = row.ScaleBelow(PartOfLane(own_maxima));
+#pragma unroll
+    for (int s = 0; s < kStretches; ++s) {
+      of_stretch_[s] = {__shfl_sync(0xFFFFFFFFU, own.value, s * (32 / kStretches)),
+                        __shfl_sync(0xFFFFFFFFU, own.rest, s * (32 / kStretches))};
+    }
+  }
+  __device__ __forceinline__ float Scaled(float exponential, int s) const {
+    return fmaf(exponential, of_stretch_[s].value, exponential * of_stretch_[s].rest);
+  }
+
+ private:
+  TwoParts<float> of_stretch_[kStretches];
 };
 
 /// The logarithm of each, in 16 bits and in f64.
