@@ -82,6 +82,8 @@ RowTuning HoldBy(const Holding& holding, std::int64_t row_bytes, bool small_bloc
       tuning.roomy = true;
       return tuning;
     }
+    case HoldingWay::kSixteen:
+      return HoldRow(row_bytes, holding.threads, 16);
     case HoldingWay::kInShared: {
       constexpr int kMostWarps = kThreadsOfVectorsInShared / 32 * kMostBlocksOfRow;
       const bool fits = WarpsOf(row_bytes, 8) <= kMostWarps;

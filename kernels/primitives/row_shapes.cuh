@@ -98,7 +98,7 @@ struct RowShape {
   static constexpr bool kLooksAhead = kAhead;
   static constexpr bool kReadsMuch = kMuch;
   // TuneRows asks for these for no others.
-  static constexpr bool kOfPlainRows = kMuch && kVectors == 4;
+  static constexpr bool kOfPlainRows = kMuch && (kVectors == 4 || kVectors == 16);
 
   /// Whether rows that begin anywhere are moved in registers. Two of them on their way would not fit there: those of
   /// two inputs, and of wider elements, whose results take more registers, where the next row is asked for ahead.
@@ -124,6 +124,7 @@ struct RowShape {
     const int wanted = !kOfBlocks                  ? (shifted ? 768 : threads_of_lanes) / BlockThreads(access)
                        : kAhead                    ? 1
                        : kVectors == 4 && !shifted ? 2
+                       : kVectors == 16            ? 2
                                                    : 3;
     const int most = MostResidentBlocks(BlockThreads(access));
     return wanted < most ? wanted : most;
@@ -272,6 +273,11 @@ cudaError_t WithBlockShape(const RowTuning& tuning, F&& f) {
   if constexpr (kMostInShared > 0) {
     if (tuning.in_shared) {
       return WithVectorsInShared<kMostInShared>(tuning.vectors, f);
+    }
+  }
+  if constexpr (kWork == RowWork::kTwoInputs) {
+    if (tuning.vectors == 16) {
+      return f(RowShape<BlockGroup, 16, false, true>{});
     }
   }
   if (tuning.vectors == 4) {

@@ -18,6 +18,7 @@ enum class HoldingWay : std::uint8_t {
   kRoomy,     // 8, by as few blocks as can, with the registers of the largest
   kAhead,     // 8, by blocks that look ahead: a power of two of them, so that no multiprocessor is without one
   kAheadAny,  // the same, by as few blocks as can
+  kSixteen,   // 16, by as few blocks of at most 256 threads as can: two inputs, of which one is held (add_rms_norm)
   kInShared,  // 8, or else 16, in shared memory, by as few blocks as can; without kernels so, as kEight, or as kAhead
 };
 
@@ -47,6 +48,7 @@ inline constexpr HoldingWay kEight = HoldingWay::kEight;
 inline constexpr HoldingWay kRoomy = HoldingWay::kRoomy;
 inline constexpr HoldingWay kAhead = HoldingWay::kAhead;
 inline constexpr HoldingWay kAheadAny = HoldingWay::kAheadAny;
+inline constexpr HoldingWay kSixteen = HoldingWay::kSixteen;
 inline constexpr HoldingWay kInShared = HoldingWay::kInShared;
 
 // By RowWork, and by element: of 2 bytes, which take twice the arithmetic a byte, and wider.
@@ -118,13 +120,13 @@ inline constexpr Holdings kOfLargeTensorsInFastMemory[][2] = {
     {{{{3, kEight}, {16, kFour, 512}, {192, kEight}, {512, kAhead}, {592, kAheadAny, 512}, {1024, kAhead}}},
      {{{20, kFour, 512}, {300, kEight}, {512, kAhead}, {592, kAheadAny, 512}, {1024, kAhead}}}},
     // kTwoInputs
-    {{{{32, kFour, 512}, {256, kFour, 256}, {512, kEight}, {592, kAheadAny, 512}, {1024, kAhead}}},
-     {{{16, kFour, 512}, {256, kFour, 256}, {512, kEight}, {800, kAheadAny, 512}, {1024, kAhead}}}},
+    {{{{32, kFour, 512}, {256, kFour, 256}, {512, kEight}, {1024, kSixteen}}},
+     {{{16, kFour, 512}, {256, kFour, 256}, {512, kEight}, {1024, kSixteen}}}},
     // kSoftmax
     {{{{3, kEight}, {20, kFour, 512}, {192, kEight}, {1024, kAhead, 512}}},
-     {{{240, kEight},
-       {300, kAhead, 512},
-       {440, kEight},
+     {{{296, kEight},
+       {328, kAheadAny, 512},
+       {344, kEight},
        {512, kAhead, 512},
        {592, kAheadAny, 512},
        {1024, kAhead, 512}}}},
@@ -163,7 +165,7 @@ inline constexpr Holdings kOfShiftedRows[][2] = {
        {512, kInShared},
        {1024, kAhead, 512}}}},
     // kSoftmax
-    {{{{128, kEight}, {1024, kAhead}}}, {{{5, kInShared}, {8, kFour, 256}, {512, kEight}, {1024, kAhead}}}},
+    {{{{128, kEight}, {1024, kAhead}}}, {{{5, kEight}, {8, kFour, 256}, {512, kEight}, {1024, kAhead}}}},
     // kMoments
     {{{{512, kEight}, {1024, kAhead}}}, {{{5, kInShared}, {12, kFour, 256}, {256, kInShared}, {1024, kAhead}}}},
 };
@@ -174,7 +176,7 @@ inline constexpr Holdings kOfLargeShiftedTensors[][2] = {
     // kTwoInputs
     {kOfShiftedRows[1][0], kOfShiftedRows[1][1]},
     // kSoftmax
-    {{{{512, kEight}, {592, kAheadAny, 512}, {1024, kAhead}}}, {{{5, kInShared}, {16, kFour, 256}, {1024, kInShared}}}},
+    {{{{512, kEight}, {592, kAheadAny, 512}, {1024, kAhead}}}, {{{5, kEight}, {16, kFour, 256}, {1024, kInShared}}}},
     // kMoments
     {{{{512, kEight}, {592, kAheadAny, 512}, {1024, kAhead}}}, {{{5, kInShared}, {16, kFour, 256}, {1024, kInShared}}}},
 };
@@ -187,7 +189,7 @@ inline constexpr Holdings kOfLargeShiftedTensorsInFastMemory[][2] = {
     {{{{15, kFour, 256}, {28, kRoomy, 512}, {64, kFour, 128}, {512, kInShared}, {1024, kAhead, 512}}},
      {{{15, kFour, 256}, {26, kRoomy, 512}, {64, kFour, 128}, {512, kInShared}, {1024, kAhead, 512}}}},
     // kSoftmax
-    {kOfLargeShiftedTensors[2][0], {{{5, kInShared}, {512, kEight}, {1024, kInShared}}}},
+    {kOfLargeShiftedTensors[2][0], {{{512, kEight}, {1024, kInShared}}}},
     // kMoments
     {kOfLargeShiftedTensors[3][0], {{{1024, kInShared}}}},
 };

@@ -235,7 +235,7 @@ TEST(RowTuningTest, LongRowsOfVectorsThatBeginElsewhereLieInSharedMemory) {
   };
   for (const std::int64_t width : {1024, 8192, 65536, 131072, 262144}) {
     EXPECT_TRUE(in_shared(RowWork::kMoments, width, 4)) << width;
-    EXPECT_TRUE(in_shared(RowWork::kSoftmax, width, 4)) << width;
+    EXPECT_EQ(in_shared(RowWork::kSoftmax, width, 4), width > 1024) << width;
     EXPECT_FALSE(in_shared(RowWork::kSoftmax, width, 2)) << width;
     EXPECT_FALSE(in_shared(RowWork::kMoments, width / 2, 8)) << "there are no words of 8 bytes";
   }
@@ -246,6 +246,23 @@ TEST(RowTuningTest, LongRowsOfVectorsThatBeginElsewhereLieInSharedMemory) {
     EXPECT_TRUE(in_shared(RowWork::kTwoInputs, 524288 / element_bytes, element_bytes));
     EXPECT_FALSE(in_shared(RowWork::kTwoInputs, 1048576 / element_bytes, element_bytes))
         << "a block has no room for two";
+  }
+}
+
+TEST(RowTuningTest, LongRowsOfTwoInputsInFastMemoryAreAddedAsTheyCome) {
+  const RowDevice device{true, 227 << 10, true};
+  const auto tuning_of = [&](RowWork work, std::int64_t row_bytes, int element_bytes, std::int64_t mib) {
+    return TuneRows(work, row_bytes, (mib << 20) / row_bytes, element_bytes, RowAccess::kPlain, device);
+  };
+  for (const int element_bytes : {2, 4}) {
+    for (const std::int64_t row_bytes : {640 << 10, 1 << 20}) {
+      const RowTuning two = tuning_of(RowWork::kTwoInputs, row_bytes, element_bytes, 512);
+      EXPECT_EQ(two.vectors, 16) << two.ToString();
+      EXPECT_LE(two.threads, 256) << two.ToString();
+      EXPECT_FALSE(two.looks_ahead) << two.ToString();
+      EXPECT_EQ(tuning_of(RowWork::kOneSum, row_bytes, element_bytes, 512).vectors, 8);
+      EXPECT_EQ(tuning_of(RowWork::kTwoInputs, row_bytes, element_bytes, 32).vectors, 8);
+    }
   }
 }
 

@@ -88,7 +88,9 @@ __global__ void __launch_bounds__(kInSmallBlocks<Shape, kAccess> ? kMostThreadsO
   AwaitEarlierWork(arguments);
   using Acc = AccumulatorOf<T>;
   using Held = HeldRow<T, Shape, kAccess, 2>;
-  using Loads = std::conditional_t<Held::kInShared, AddRmsNormLoadsInShared<Held>, AddRmsNormLoads<Held>>;
+  constexpr bool kInTurn = !Shape::kOfWords && Shape::kBytes > 128;
+  using InRegisters = std::conditional_t<kInTurn, AddRmsNormLoadsInTurn<Held>, AddRmsNormLoads<Held>>;
+  using Loads = std::conditional_t<Held::kInShared, AddRmsNormLoadsInShared<Held>, InRegisters>;
   const int blocks = arguments.tuning.cluster_blocks;
   const int width = static_cast<int>(arguments.width);
   auto group = RowGrid<typename Shape::Group>::GroupOf(blocks, Shape::kWholeBlocks);

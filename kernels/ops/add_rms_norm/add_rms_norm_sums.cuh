@@ -103,6 +103,44 @@ struct AddRmsNormLoads {
   }
 };
 
+/// The same of plain rows of which registers hold one: the second is added as it comes, a stretch at a time.
+template <typename Held>
+struct AddRmsNormLoadsInTurn {
+  Held x;
+
+  __device__ __forceinline__ AddRmsNormLoadsInTurn(Granule* /*a_in*/, Granule* /*b_in*/) {}
+  template <typename Row, typename F>
+  static __device__ __forceinline__ void ForEachSource(const Row& row, const F& f) {
+    AddRmsNormLoads<Held>::ForEachSource(row, f);
+  }
+  template <typename Group, typename Row>
+  __device__ __forceinline__ void Begin(const Group& group, const Row& row) {
+    x.template Begin<FillZero>(group, row.a, nullptr);
+  }
+  template <typename Group, typename Row>
+  __device__ __forceinline__ void Finish(const Group& group, const Row& row) {
+    using T = typename Held::Element;
+    const T* const base = Held::Pinned(row.b.data + Held::IndexOf(group, 0));
+    const int left = row.b.count - Held::IndexOf(group, 0);
+    constexpr int kStep = Held::template kStep<Group>;
+#pragma unroll
+    for (int s = 0; s < Held::kStretches; ++s) {
+      Granule b[Held::kVectorsOfStretch];
+#pragma unroll
+      for (int i = 0; i < Held::kVectorsOfStretch; ++i) {
+        const int v = s * Held::kVectorsOfStretch + i;
+        b[i] = Filled<Granule>(Narrow<T>(0.0F));
+        LoadGranuleIf(left > v * kStep, base + v * kStep, b[i], CachePriority::kLong);
+      }
+#pragma unroll
+      for (int i = 0; i < Held::kVectorsOfStretch; ++i) {
+        const int v = s * Held::kVectorsOfStretch + i;
+        x.vectors[v] = SumOf<T>(x.vectors[v], b[i]);
+      }
+    }
+  }
+};
+
 /// The sums of what lies in shared memory, made at each use.
 template <typename T, typename Unit>
 struct SummedUnits {
