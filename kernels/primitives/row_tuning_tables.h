@@ -1,7 +1,7 @@
 // How rows that are longer than a stretch are held (row_tuning.cc): what was fastest of 1 to 16 blocks with equal
-// shares of 64 to 512 threads, 4 or 8 vectors each, those with 8 looking ahead or not, over 25 lengths of rows from 24
-// KiB on in tensors of 8, 32 and 512 MiB, and over more below (tests/bench/kernels), on an H200 and an H100. Host code
-// only.
+// shares of 64 to 512 threads, 4, 8 or 16 vectors each, those with 8 looking ahead or not, over 25 lengths of rows from
+// 24 KiB on in tensors of 8, 32 and 512 MiB, and over more below (tests/bench/kernels), on an H200 and an H100. Host
+// code only.
 #ifndef KERNELWIRE_KERNELS_PRIMITIVES_ROW_TUNING_TABLES_H_
 #define KERNELWIRE_KERNELS_PRIMITIVES_ROW_TUNING_TABLES_H_
 
