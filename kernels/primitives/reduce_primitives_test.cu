@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -50,6 +51,16 @@ TEST_F(ReducePrimitivesTest, LanesMeetAsABinaryTreeAndAllLearnTheOutcome) {
   expect_trees(Run(SumLanes<32>{}, in, 64, 64), 32);
 }
 
+/// The first half of some values meets the second, as long as there are halves. Requires: a power of two of them.
+float SumByHalves(std::vector<float> values) {
+  for (std::size_t half = values.size() / 2; half > 0; half /= 2) {
+    for (std::size_t k = 0; k < half; ++k) {
+      values[k] += values[k + half];
+    }
+  }
+  return values[0];
+}
+
 /// Thread t sums kCount values of its own.
 template <int kCount>
 struct SumOwn {
@@ -68,14 +79,9 @@ TEST_F(ReducePrimitivesTest, ValuesOfAThreadMeetByHalvesAndMissingOnesAreZeros) 
   const std::vector<float> in = Awkward(&random_, 64 * 16);
   const auto expect_halves = [&](const std::vector<float>& out, int count) {
     for (int i = 0; i < 64; ++i) {
-      float values[16] = {};
-      std::copy_n(in.begin() + i * count, count, values);
-      for (int half = 8; half > 0; half /= 2) {
-        for (int k = 0; k < half; ++k) {
-          values[k] += values[k + half];
-        }
-      }
-      EXPECT_EQ(out[i], values[0]) << "thread " << i << ", " << count << " values";
+      std::vector<float> values(16, 0.0F);
+      std::copy_n(in.begin() + i * count, count, values.begin());
+      EXPECT_EQ(out[i], SumByHalves(values)) << "thread " << i << ", " << count << " values";
     }
   };
   expect_halves(Run(SumOwn<1>{}, in, 64, 64), 1);
@@ -111,15 +117,9 @@ TEST_F(ReducePrimitivesTest, LanesDividePartsAndSumEachAsIfItWereAlone) {
   const auto expect = [&](const std::vector<float>& out, int parts) {
     for (int lane = 0; lane < 32; ++lane) {
       const int part = lane * parts / 32;
-      float values[32];
-      std::copy_n(in.begin() + part * 32, 32, values);
-      for (int half = 16; half > 0; half /= 2) {
-        for (int k = 0; k < half; ++k) {
-          values[k] += values[k + half];
-        }
-      }
+      const float sum = SumByHalves({in.begin() + part * 32, in.begin() + part * 32 + 32});
       EXPECT_EQ(out[32 + lane], static_cast<float>(part));
-      EXPECT_EQ(out[lane], values[0]) << "lane " << lane << ", " << parts << " parts";
+      EXPECT_EQ(out[lane], sum) << "lane " << lane << ", " << parts << " parts";
       EXPECT_EQ(out[64 + lane], *std::max_element(in.begin(), in.begin() + 32));
     }
   };
