@@ -42,7 +42,7 @@ inline constexpr std::int64_t kGranuleBytes = 16;
 enum class RowAccess : std::uint8_t {
   kPlain,    // in whole vectors
   kDense,    // the same in the usual launch
-  kTiled,    // in the usual launch, in halves of vectors: many rows at a time
+  kTiled,    // in the usual launch, many at a time: those in halves of vectors, and others that RowTuning has so
   kShifted,  // they begin anywhere
   kOdd,      // the same in the usual launch
 };

@@ -216,7 +216,7 @@ cudaError_t LaunchHeld(RowAccess access, const Arguments& arguments, std::int64_
   } else {
     if constexpr (Kernels::kUsual) {
       if constexpr (!Shape::kOfBlocks) {
-        if (access == RowAccess::kTiled) {
+        if (arguments.tuning.in_tile) {
           return launch(AccessTag<RowAccess::kTiled>{});
         }
       }

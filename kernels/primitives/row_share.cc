@@ -59,8 +59,11 @@ WordsOfShare ShareWords(RowWork work, int element_bytes, std::int64_t share) {
 
 }  // namespace
 
-RowTuning HoldInWords(RowWork work, std::int64_t row_bytes, std::int64_t rows, int element_bytes, bool clusters) {
+RowTuning HoldInWords(RowWork work, std::int64_t row_bytes, std::int64_t rows, int element_bytes,
+                      const RowDevice& device) {
   constexpr std::int64_t kMostOfShare = 6400;
+  constexpr std::int64_t kLongestInRegisters = std::int64_t{128} * 1024;  // where memory is fast, either way
+  const bool clusters = device.clusters;
   const std::int64_t most_alone = work == RowWork::kMoments ? 10752 : kMostOfShare;
   const std::int64_t words = (row_bytes + 3) / 4;
   std::int64_t blocks = 1;
@@ -84,9 +87,11 @@ RowTuning HoldInWords(RowWork work, std::int64_t row_bytes, std::int64_t rows, i
   const WordsOfShare shared = ShareWords(work, element_bytes, share);
   tuning.threads = shared.threads;
   tuning.vectors = shared.words;
-  // In the same shape shared memory has room for more of them at a time; the order of additions is the same.
+  // In the same shape shared memory has room for more of them at a time; the order of additions is the same. It takes
+  // more instructions, which faster memory leaves no time for.
   tuning.in_shared = clusters && work == RowWork::kSoftmax && shared.words == shapes.by_words[0].words &&
-                     shared.threads <= shapes.by_words[0].threads && !AreSomeRows(row_bytes, rows);
+                     shared.threads <= shapes.by_words[0].threads && !AreSomeRows(row_bytes, rows) &&
+                     !(device.fast_memory && row_bytes <= kLongestInRegisters);
   return tuning;
 }
 

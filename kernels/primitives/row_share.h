@@ -13,8 +13,9 @@ namespace kernelwire {
 /// from its length alone. Clusters of other numbers than powers of two leave multiprocessors without one; shares are
 /// short enough for several blocks to work side by side, of which some read while others write. layer_norm does so much
 /// with a row that blocks which share it are slower somewhat longer. Whether registers have it or shared memory may
-/// follow from the number of rows.
-RowTuning HoldInWords(RowWork work, std::int64_t row_bytes, std::int64_t rows, int element_bytes, bool clusters);
+/// follow from the number of rows and the device too.
+RowTuning HoldInWords(RowWork work, std::int64_t row_bytes, std::int64_t rows, int element_bytes,
+                      const RowDevice& device);
 
 }  // namespace kernelwire
 

@@ -45,6 +45,8 @@ struct RowTuning {
   bool balanced = false;
   /// Blocks have their shares of a row in shared memory (row_in_shared.cuh).
   bool in_shared = false;
+  /// Lanes' rows pass through a tile of their block's (row_tile.cuh).
+  bool in_tile = false;
   /// Threads have the registers of the largest blocks, however few a short row takes.
   bool roomy = false;
   int rows_of_block = 1;

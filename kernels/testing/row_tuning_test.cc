@@ -70,10 +70,13 @@ void ExpectOrderFollowsFromBytes(RowWork work, std::int64_t row_bytes, int eleme
       ASSERT_EQ(tuning.rows_ahead % tuning.rows_of_block, 0);
       ASSERT_TRUE(tuning.rows_ahead == 0 || (row_bytes * rows * 2 > std::int64_t{16} << 20 && !tuning.looks_ahead));
       // A block's rows lie in its tile together.
-      const bool tiled = tuning.threads == 1 || (access == RowAccess::kTiled && !in_words);
-      if (tuning.method == RowTuning::Method::kLanes && tiled) {
+      ASSERT_TRUE(!tuning.in_tile || (tuning.method == RowTuning::Method::kLanes && !in_words && tuning.turns == 1));
+      if (tuning.in_tile || tuning.threads == 1) {
         ASSERT_LE(tuning.turns * tuning.rows_of_block * row_bytes, kTileBytes);
       }
+      // There are kernels for it in the usual launch.
+      ASSERT_TRUE(!tuning.in_tile || access == RowAccess::kTiled ||
+                  (access == RowAccess::kDense && device.fast_memory));
     }
   }
 }
@@ -105,6 +108,23 @@ TEST(RowTuningTest, ShortRowsHaveAThreadEachAndManyOfThemTakeTurns) {
       EXPECT_GT((many.turns + 1) * many.rows_of_block * row_bytes, kTileBytes) << "tiles are full";
     }
     EXPECT_GT(TuneRows(RowWork::kSoftmax, 64, 1000, element_bytes, RowAccess::kDense, device).threads, 1);
+  }
+}
+
+TEST(RowTuningTest, ShortRowsPassThroughATileWhereMemoryIsFast) {
+  constexpr std::int64_t kMany = 1000000;
+  const auto in_tile = [](RowWork work, std::int64_t row_bytes, std::int64_t rows, int element_bytes, bool fast) {
+    return TuneRows(work, row_bytes, rows, element_bytes, RowAccess::kDense, {true, 227 << 10, fast}).in_tile;
+  };
+  for (const RowWork work : {RowWork::kOneSum, RowWork::kTwoInputs, RowWork::kSoftmax, RowWork::kMoments}) {
+    EXPECT_TRUE(in_tile(work, 400, kMany, 4, true));
+    EXPECT_TRUE(in_tile(work, 256, kMany, 4, true)) << "whole lines";
+    EXPECT_FALSE(in_tile(work, 256, 200000, 4, true)) << "whole lines, of a smaller tensor";
+    EXPECT_FALSE(in_tile(work, 400, 1000, 4, true));
+    EXPECT_FALSE(in_tile(work, 400, kMany, 4, false));
+    EXPECT_FALSE(in_tile(work, 128, kMany, 4, true));
+    EXPECT_FALSE(in_tile(work, 528, kMany, 4, true));
+    EXPECT_EQ(in_tile(work, 400, kMany, 2, true), work != RowWork::kMoments) << "16 bits, and busy";
   }
 }
 
@@ -225,6 +245,12 @@ TEST(RowTuningTest, LongOddRowsOfSoftmaxAndLayerNormLieInSharedMemory) {
   }
   EXPECT_TRUE(in_shared(RowWork::kSoftmax, 98305, 2, 1000)) << "registers would hold it in the same shape";
   EXPECT_FALSE(in_shared(RowWork::kSoftmax, 131073, 2, 1000));
+  const auto in_fast_memory = [](std::int64_t width) {
+    return TuneRows(RowWork::kSoftmax, width * 2, 100000, 2, RowAccess::kOdd, {true, 227 << 10, true}).in_shared;
+  };
+  EXPECT_TRUE(in_shared(RowWork::kSoftmax, 12289, 2, 100000));
+  EXPECT_FALSE(in_fast_memory(12289)) << "instructions count";
+  EXPECT_TRUE(in_fast_memory(98305));
 }
 
 TEST(RowTuningTest, LongRowsOfVectorsThatBeginElsewhereLieInSharedMemory) {
