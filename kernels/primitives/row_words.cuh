@@ -21,9 +21,8 @@
 
 namespace kernelwire {
 
-/// What one thread holds of a row of T. All members of the group call Begin, Finish and Store together.
-///
-/// `kFirst`: the first word that may reach beyond a row's end: shorter rows are held otherwise (row_tuning.h).
+/// What one thread holds of a row of T. All members of the group call Begin, Finish and Store together. `kFirst`: the
+/// first word that may reach beyond a row's end: shorter rows are held otherwise (row_tuning.h).
 template <typename T, int kWordsOfThread, int kFirst>
 struct RowWords : RowLayout<T, Word, kWordsOfThread, kWordsOfThread> {
   static_assert(sizeof(T) <= 4 && kFirst < kWordsOfThread);
@@ -86,7 +85,8 @@ struct RowWords : RowLayout<T, Word, kWordsOfThread, kWordsOfThread> {
   }
 
   /// Writes result(v, index) as this thread's word `v`, which begins at element `index`, of the row of `count` elements
-  /// at `to`. Where index >= count it may be asked for, too, but is not written. `priority`: as for Begin.
+  /// at `to`. Where index >= count it may be asked for, too, but is not written. `priority`: as for Begin. Where the
+  /// row has all words of this warp, the result is result(v, index, std::true_type{}), if it can be called so.
   template <typename Group, typename Result, typename... Priority>
   static __device__ __forceinline__ void Store(const Group& group, T* to, int count, Granule* /*place*/,
                                                const Result& result, Priority... priority) {
@@ -188,6 +188,24 @@ struct RowWords : RowLayout<T, Word, kWordsOfThread, kWordsOfThread> {
     }
   }
 
+  /// Whether words of this warp from `v` on have nothing of a row of `count` elements: asked at every eighth, as
+  /// results are made. A row ends in one warp of a block, whose code is several times as long as the others': to run
+  /// all of it would have a multiprocessor wait for instructions. Where words come they must not wait for each other.
+  template <typename Group>
+  static __device__ __forceinline__ bool EndsBefore(const Group& group, int v, int count) {
+    return std::is_same_v<Group, BlockGroup> && v > 0 && v % 8 == 0 && count <= FirstOf(group, 0) + v * kStep<Group>;
+  }
+
+  /// See Store.
+  template <int kSure, typename Group, typename Result>
+  static __device__ __forceinline__ Word ResultOf(const Group& group, int v, const Result& result) {
+    if constexpr (kSure == kVectors && std::is_invocable_v<Result, int, int, std::true_type>) {
+      return result(v, IndexOf(group, v), std::true_type{});
+    } else {
+      return result(v, IndexOf(group, v));
+    }
+  }
+
   template <int kSure, typename Group, typename Result, typename... Priority>
   static __device__ __forceinline__ void StoreTogether(const Group& group, T* to, int count, const Result& result,
                                                        Priority... priority) {
@@ -205,7 +223,10 @@ struct RowWords : RowLayout<T, Word, kWordsOfThread, kWordsOfThread> {
     const int left = count - IndexOf(group, 0);
 #pragma unroll
     for (int v = 0; v < kVectors; ++v) {
-      const Word word = result(v, IndexOf(group, v));
+      if (kSure == 0 && EndsBefore(group, v, count)) {
+        break;
+      }
+      const Word word = ResultOf<kSure>(group, v, result);
       T* const at = base + v * kStep<Group>;
       if (v < kSure) {
         StoreWord(at, word.words[0], priority...);
@@ -230,7 +251,10 @@ struct RowWords : RowLayout<T, Word, kWordsOfThread, kWordsOfThread> {
     unsigned last = 0;                                  // of the last lane, the word before
 #pragma unroll
     for (int v = 0; v < kVectors; ++v) {
-      const unsigned word = result(v, IndexOf(group, v)).words[0];
+      if (kSure == 0 && EndsBefore(group, v, count + odd)) {
+        break;
+      }
+      const unsigned word = ResultOf<kSure>(group, v, result).words[0];
       const unsigned passed = __shfl_sync(0xFFFFFFFFU, word, (group.lane() + kLanes - 1) % kLanes, kLanes);
       const unsigned before = group.lane() == 0 ? last : passed;
       last = passed;

@@ -50,11 +50,12 @@ void ExpectBlocksPass(const Run& run) {
   constexpr int kPerWord = 4 / static_cast<int>(sizeof(T));
   using Shape = RowShapeOfWords<BlockGroup, kWords, 0, 96, 1>;
   constexpr int kOfWarp = 32 * kWords * kPerWord;
+  constexpr int kEighth = 2 * kOfWarp + 32 * 8 * kPerWord;  // words from there on are not asked for results
   LaunchShape shape;
   shape.blocks = 3;
   shape.threads = 96;
-  for (const int width :
-       {kOfWarp + 1, 2 * kOfWarp + 1, 2 * kOfWarp + 2, 2 * kOfWarp + kOfWarp / 2 + 1, 3 * kOfWarp - 1, 3 * kOfWarp}) {
+  for (const int width : {kOfWarp + 1, 2 * kOfWarp + 1, 2 * kOfWarp + 2, kEighth - 1, kEighth, kEighth + 1,
+                          2 * kOfWarp + kOfWarp / 2 + 1, 3 * kOfWarp - 1, 3 * kOfWarp}) {
     testing::ExpectRowsPass<T, Shape>(run, kPlaces<T>, 3, width, shape);
   }
 }

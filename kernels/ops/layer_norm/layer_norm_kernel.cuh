@@ -18,7 +18,7 @@
 
 namespace kernelwire {
 
-/// From moments to outputs of a held row, where `parameters(v, weights, biases)` finds those of its vector `v`.
+/// From moments to outputs of a held row, where `parameters(v, weights, biases, ...)` finds those of its vector `v`.
 template <typename Held, typename Group, typename Row, typename Acc, typename Factor, typename Parameters>
 __device__ __forceinline__ void StoreNormalisedBy(const Group& group, const Held& held, const Row& row,
                                                   const Normalisation<Acc, Factor>& normalisation, Granule* out,
@@ -27,7 +27,7 @@ __device__ __forceinline__ void StoreNormalisedBy(const Group& group, const Held
   // In words a lane has many elements beside much else; a few are not unpacked anew.
   constexpr bool kAgain = std::is_same_v<typename Held::Unit, Word> && Held::kHeld > 16 && !Held::kInShared;
   const unsigned zero = kAgain ? UnknownZero() : 0;
-  Held::Store(group, row.y, row.x.count, out, [&](int v, int) {
+  Held::Store(group, row.y, row.x.count, out, [&](int v, int, auto... full) {
     Acc values[Held::kLength];
     Acc weights[Held::kLength];
     Acc biases[Held::kLength];
@@ -36,7 +36,7 @@ __device__ __forceinline__ void StoreNormalisedBy(const Group& group, const Held
     } else {
       Unpack<T>(held.vectors[v], values);
     }
-    parameters(v, weights, biases);
+    parameters(v, weights, biases, full...);
     Normalise(normalisation, weights, biases, values);
     return Pack<T>(values);
   });
@@ -55,34 +55,28 @@ __device__ __forceinline__ void StoreNormalised(const Group& group, const Held& 
     StoreNormalisedBy(group, held, row, normalisation, out, parameters);
   };
   if constexpr (kAtOnce == 0) {
-    store([&](int v, Values weights, Values biases) {
+    store([&](int v, Values weights, Values biases, auto...) {
       weight.FetchedValues(v, weights);
       bias.FetchedValues(v, biases);
     });
   } else {
-    const auto store_fetched = [&](auto full) {
-      store([&](int v, Values weights, Values biases) {
-        if (v % kAtOnce == 0) {
-          if (v == 0) {
-            weight.template Fetch<kAtOnce, decltype(full)::value, kBegun>(group, v, count);
-            bias.template Fetch<kAtOnce, decltype(full)::value, kBegun>(group, v, count);
-          } else {
-            weight.template Fetch<kAtOnce, decltype(full)::value>(group, v, count);
-            bias.template Fetch<kAtOnce, decltype(full)::value>(group, v, count);
-          }
-          weight.template FetchRest<kAtOnce>(group, v, count);
-          bias.template FetchRest<kAtOnce>(group, v, count);
+    // Known where parameters are read, so that it takes no branch there.
+    store([&](int v, Values weights, Values biases, auto... full) {
+      constexpr bool kFull = sizeof...(full) > 0;
+      if (v % kAtOnce == 0) {
+        if (v == 0) {
+          weight.template Fetch<kAtOnce, kFull, kBegun>(group, v, count);
+          bias.template Fetch<kAtOnce, kFull, kBegun>(group, v, count);
+        } else {
+          weight.template Fetch<kAtOnce, kFull>(group, v, count);
+          bias.template Fetch<kAtOnce, kFull>(group, v, count);
         }
-        weight.template FetchedValues<kAtOnce>(v, weights);
-        bias.template FetchedValues<kAtOnce>(v, biases);
-      });
-    };
-    // Asked here, so that it takes no branch where parameters are read.
-    if (Held::IsFull(group, count)) {
-      store_fetched(std::true_type{});
-    } else {
-      store_fetched(std::false_type{});
-    }
+        weight.template FetchRest<kAtOnce>(group, v, count);
+        bias.template FetchRest<kAtOnce>(group, v, count);
+      }
+      weight.template FetchedValues<kAtOnce>(v, weights);
+      bias.template FetchedValues<kAtOnce>(v, biases);
+    });
   }
 }
 
@@ -93,7 +87,7 @@ __device__ __forceinline__ void StoreNormalisedByWide(const Group& group, const 
   Wide weight(row.weight_word, row.weight, Acc{1});
   Wide bias(row.bias_word, row.bias, Acc{0});
   StoreNormalisedBy(group, held, row, normalisation, out,
-                    [&](int v, Acc(&weights)[Held::kLength], Acc(&biases)[Held::kLength]) {
+                    [&](int v, Acc(&weights)[Held::kLength], Acc(&biases)[Held::kLength], auto...) {
                       if (v % Wide::kAtOnce == 0) {
                         weight.Fetch(group, v, row.x.count);
                         bias.Fetch(group, v, row.x.count);
