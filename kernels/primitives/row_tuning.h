@@ -45,8 +45,6 @@ struct RowTuning {
   bool balanced = false;
   /// Blocks have their shares of a row in shared memory (row_in_shared.cuh).
   bool in_shared = false;
-  /// Lanes' rows pass through a tile of their block's (row_tile.cuh).
-  bool in_tile = false;
   /// Threads have the registers of the largest blocks, however few a short row takes.
   bool roomy = false;
   int rows_of_block = 1;
@@ -55,6 +53,8 @@ struct RowTuning {
   int turns = 1;  // as often a block of lanes has rows_of_block rows, one after another
   /// The launch reads so much that the second-level cache had better keep that than its results (CachePriority).
   bool reads_much = false;
+  /// Lanes' rows pass through a tile of their block's (row_tile.cuh).
+  bool in_tile = false;
   StreamedParts parts = {};
 
   std::string ToString() const;

@@ -4,9 +4,8 @@
 // instructions than most operators have for their elements. Neighbouring lanes have neighbouring words instead, first
 // one each, then the next one each: a warp reads and writes 128 bytes at a time, as memory has them. Rows of 4-byte
 // elements always begin on a word. Those of 2-byte elements may begin in the middle of one; then the words that memory
-// has are moved by an element on their way, of which the neighbouring lane has the other half.
-//
-// Elements are at places that follow from type, width and group alone, as in row_vectors.cuh.
+// has are moved by an element on their way, of which the neighbouring lane has the other half. Elements are at places
+// that follow from type, width and group alone, as in row_vectors.cuh.
 #ifndef KERNELWIRE_KERNELS_PRIMITIVES_ROW_WORDS_CUH_
 #define KERNELWIRE_KERNELS_PRIMITIVES_ROW_WORDS_CUH_
 
@@ -37,8 +36,7 @@ struct RowWords : RowLayout<T, Word, kWordsOfThread, kWordsOfThread> {
   template <typename Group>
   static constexpr int kStep = Layout::template kStep<Group>;
   static constexpr bool kPlain = false;
-  /// Elements are halves of words.
-  static constexpr bool kHalves = sizeof(T) == 2;
+  static constexpr bool kHalves = sizeof(T) == 2;  // elements are halves of words
   /// Store hands words from lane to lane: all groups of a warp must come along (LaneGroup::PartIf), or all know that
   /// some do not.
   static constexpr bool kStoresTogether = kHalves;
@@ -85,8 +83,8 @@ struct RowWords : RowLayout<T, Word, kWordsOfThread, kWordsOfThread> {
   }
 
   /// Writes result(v, index) as this thread's word `v`, which begins at element `index`, of the row of `count` elements
-  /// at `to`. Where index >= count it may be asked for, too, but is not written. `priority`: as for Begin. Where the
-  /// row has all words of this warp, the result is result(v, index, std::true_type{}), if it can be called so.
+  /// at `to`. Where index >= count it may be asked for, too, but is not written. `priority`: as for Begin.
+  /// A result of long code takes std::true_type, too, with which it is called where the row has all words of this warp.
   template <typename Group, typename Result, typename... Priority>
   static __device__ __forceinline__ void Store(const Group& group, T* to, int count, Granule* /*place*/,
                                                const Result& result, Priority... priority) {
@@ -188,22 +186,24 @@ struct RowWords : RowLayout<T, Word, kWordsOfThread, kWordsOfThread> {
     }
   }
 
-  /// Whether words of this warp from `v` on have nothing of a row of `count` elements: asked at every eighth, as
-  /// results are made. A row ends in one warp of a block, whose code is several times as long as the others': to run
-  /// all of it would have a multiprocessor wait for instructions. Where words come they must not wait for each other.
+  template <typename Result>
+  static constexpr bool kIsLong = std::is_invocable_v<Result, int, int, std::true_type>;  // see Store
+  /// Whether a loop over words asks EndsBefore. What looks for a row's end is several times as long as what does not,
+  /// and a multiprocessor that runs all of it waits for instructions.
+  template <int kSure, typename Group, typename Result>
+  static constexpr bool kEnds = kSure == 0 && std::is_same_v<Group, BlockGroup>&& kIsLong<Result>;
+  /// Whether words of this warp from `v` on, an eighth, have nothing of a row of `count` elements.
   template <typename Group>
   static __device__ __forceinline__ bool EndsBefore(const Group& group, int v, int count) {
-    return std::is_same_v<Group, BlockGroup> && v > 0 && v % 8 == 0 && count <= FirstOf(group, 0) + v * kStep<Group>;
+    return v > 0 && v % 8 == 0 && count <= FirstOf(group, 0) + v * kStep<Group>;
   }
 
-  /// See Store.
   template <int kSure, typename Group, typename Result>
   static __device__ __forceinline__ Word ResultOf(const Group& group, int v, const Result& result) {
-    if constexpr (kSure == kVectors && std::is_invocable_v<Result, int, int, std::true_type>) {
+    if constexpr (kSure == kVectors && kIsLong<Result>) {
       return result(v, IndexOf(group, v), std::true_type{});
-    } else {
-      return result(v, IndexOf(group, v));
     }
+    return result(v, IndexOf(group, v));
   }
 
   template <int kSure, typename Group, typename Result, typename... Priority>
@@ -223,7 +223,7 @@ struct RowWords : RowLayout<T, Word, kWordsOfThread, kWordsOfThread> {
     const int left = count - IndexOf(group, 0);
 #pragma unroll
     for (int v = 0; v < kVectors; ++v) {
-      if (kSure == 0 && EndsBefore(group, v, count)) {
+      if (kEnds<kSure, Group, Result> && EndsBefore(group, v, count)) {
         break;
       }
       const Word word = ResultOf<kSure>(group, v, result);
@@ -251,7 +251,7 @@ struct RowWords : RowLayout<T, Word, kWordsOfThread, kWordsOfThread> {
     unsigned last = 0;                                  // of the last lane, the word before
 #pragma unroll
     for (int v = 0; v < kVectors; ++v) {
-      if (kSure == 0 && EndsBefore(group, v, count + odd)) {
+      if (kEnds<kSure, Group, Result> && EndsBefore(group, v, count + odd)) {
         break;
       }
       const unsigned word = ResultOf<kSure>(group, v, result).words[0];

@@ -119,7 +119,7 @@ TEST(RowTuningTest, ShortRowsPassThroughATileWhereMemoryIsFast) {
   for (const RowWork work : {RowWork::kOneSum, RowWork::kTwoInputs, RowWork::kSoftmax, RowWork::kMoments}) {
     EXPECT_TRUE(in_tile(work, 400, kMany, 4, true));
     EXPECT_TRUE(in_tile(work, 256, kMany, 4, true)) << "whole lines";
-    EXPECT_FALSE(in_tile(work, 256, 200000, 4, true)) << "whole lines, of a smaller tensor";
+    EXPECT_EQ(in_tile(work, 256, 200000, 4, true), work == RowWork::kSoftmax) << "whole lines, of a smaller tensor";
     EXPECT_FALSE(in_tile(work, 400, 1000, 4, true));
     EXPECT_FALSE(in_tile(work, 400, kMany, 4, false));
     EXPECT_FALSE(in_tile(work, 128, kMany, 4, true));
