@@ -44,7 +44,7 @@ struct PassRows {
   int to;
   int ins;     // elements of `in`
   int outs;    // of `out`, before that place
-  bool alone;  // lanes of other rows do not come along
+  bool other;  // the other way: lanes of other rows do not come along, or a block's results are of long code
 
   __device__ void operator()(const In* in, Out* out) const {
     Group group = GroupOf(static_cast<Group*>(nullptr));
@@ -57,7 +57,7 @@ struct PassRows {
     } else {
       const int row = static_cast<int>(threadIdx.x) / Group::kLanes;
       constexpr int kRowsOfWarp = 32 / Group::kLanes;
-      group.Begin(!alone && row / kRowsOfWarp * kRowsOfWarp + kRowsOfWarp <= rows);
+      group.Begin(!other && row / kRowsOfWarp * kRowsOfWarp + kRowsOfWarp <= rows);
       if (row < rows) {
         Pass(group, space, held, row, in, out);
       }
@@ -84,8 +84,12 @@ struct PassRows {
         }
       }
     }
-    Held::Store(group, reinterpret_cast<T*>(out) + to + row * width, width, space.Out(),
-                [&](int v, int /*index*/) { return held.vectors[v]; });
+    T* const y = reinterpret_cast<T*>(out) + to + row * width;
+    if (Shape::kOfBlocks && other) {  // see RowWords::Store
+      Held::Store(group, y, width, space.Out(), [&](int v, int /*index*/, auto...) { return held.vectors[v]; });
+    } else {
+      Held::Store(group, y, width, space.Out(), [&](int v, int /*index*/) { return held.vectors[v]; });
+    }
   }
 };
 
@@ -107,16 +111,14 @@ void ExpectRowsPass(const Run& run, int places, int rows, int width, LaunchShape
   shape.shared_bytes = HeldSpace<T, Shape, RowAccess::kShifted, 1>::BytesOfBlock(shape.threads);
   for (int begin = 0; begin < places; ++begin) {
     for (int to = 0; to < places; ++to) {
-      for (const bool alone : {false, true}) {
-        SCOPED_TRACE(::testing::Message() << rows << " rows of " << width << " elements of " << sizeof(T)
-                                          << " bytes, from " << begin << " to " << to << (alone ? ", alone" : ""));
-        if (alone && Shape::kOfBlocks) {
-          continue;
-        }
+      for (const bool other : {false, true}) {
+        SCOPED_TRACE(::testing::Message()
+                     << rows << " rows of " << width << " elements of " << sizeof(T) << " bytes, from " << begin
+                     << " to " << to << (other ? ", the other way" : ""));
         const int count = rows * width;
         const int outs = count + to + 1;
         const std::vector<Bits> in = Numbered<Bits>(begin + count);  // nothing follows the last row
-        const auto out = run(PassRows<T, Shape>{rows, width, begin, to, begin + count, outs, alone}, in,
+        const auto out = run(PassRows<T, Shape>{rows, width, begin, to, begin + count, outs, other}, in,
                              static_cast<std::size_t>(outs) + 1, shape);
         EXPECT_EQ(out[static_cast<std::size_t>(outs)], 0) << "what is held";
         for (int i = 0; i < outs; ++i) {

@@ -62,7 +62,7 @@ WordsOfShare ShareWords(RowWork work, int element_bytes, std::int64_t share) {
 RowTuning HoldInWords(RowWork work, std::int64_t row_bytes, std::int64_t rows, int element_bytes,
                       const RowDevice& device) {
   constexpr std::int64_t kMostOfShare = 6400;
-  constexpr std::int64_t kLongestInRegisters = std::int64_t{128} * 1024;  // where memory is fast, either way
+  constexpr std::int64_t kLongestInRegisters = std::int64_t{128} * 1024;  // of softmax, where memory is fast
   const bool clusters = device.clusters;
   const std::int64_t most_alone = work == RowWork::kMoments ? 10752 : kMostOfShare;
   const std::int64_t words = (row_bytes + 3) / 4;

@@ -98,7 +98,7 @@ int TurnsOfThreads(std::int64_t row_bytes, std::int64_t rows, const RowTuning& t
 /// stretch of memory that its rows are, where memory is so fast that it counts that warps of short rows meet in lines
 /// of 128 bytes: up to 1.3 times on an H200 where they do. Rows of whole lines gain in the largest tensors only,
 /// but for softmax, and those that leave a quarter of their lanes' vectors empty lose. So does layer_norm, which is
-/// busier, of most rows of 16-bit elements, and of wide ones that lanes do not hold in 4 vectors.
+/// busier, of its shortest rows, most of 16-bit elements, and wide ones that 8 lanes do not hold in 4 vectors.
 bool AreInTile(RowWork work, std::int64_t row_bytes, std::int64_t rows, int element_bytes, const RowTuning& tuning) {
   constexpr std::int64_t kLine = 128;
   constexpr std::int64_t kLongest = 4 * kLine;

@@ -50,7 +50,7 @@ void ExpectBlocksPass(const Run& run) {
   constexpr int kPerWord = 4 / static_cast<int>(sizeof(T));
   using Shape = RowShapeOfWords<BlockGroup, kWords, 0, 96, 1>;
   constexpr int kOfWarp = 32 * kWords * kPerWord;
-  constexpr int kEighth = 2 * kOfWarp + 32 * 8 * kPerWord;  // words from there on are not asked for results
+  constexpr int kEighth = 2 * kOfWarp + 32 * 8 * kPerWord;  // RowWords::Store asks there whether the row has ended
   LaunchShape shape;
   shape.blocks = 3;
   shape.threads = 96;
