@@ -40,8 +40,9 @@ __global__ void __launch_bounds__(kShortRowBlock)
   const auto count = static_cast<int>(min(arguments.results - first, static_cast<std::int64_t>(of_block)));
 #pragma unroll
   for (int i = 0; i < R::kInputs; ++i) {
-    FetchTile<kShortRowBlock>(tiles[i], static_cast<const T*>(only.inputs[i]) + first * width,
-                              count * width * static_cast<int>(sizeof(T)));
+    FetchTile<kShortRowBlock, kTileBytes / 16>(static_cast<int>(threadIdx.x), tiles[i],
+                                               static_cast<const T*>(only.inputs[i]) + first * width,
+                                               count * width * static_cast<int>(sizeof(T)));
   }
   AwaitCopies();
   __syncthreads();

@@ -210,6 +210,12 @@ cudaError_t LaunchHeld(RowAccess access, const Arguments& arguments, std::int64_
   if constexpr (kSumsVectors<Shape>) {
     return launch(AccessTag<RowAccess::kShifted>{});  // others lie in vectors
   } else if constexpr (Shape::kOfWords) {
+    constexpr int kWords = Shape::kBytes / 4;
+    if constexpr (!Shape::kOfBlocks && HasTileOfWords(Kernels::kWork, sizeof(T), Shape::Group::kLanes, kWords)) {
+      if (arguments.tuning.in_tile) {
+        return launch(AccessTag<RowAccess::kTiled>{});
+      }
+    }
     constexpr RowAccess kUsual = Shape::kOfThreads ? RowAccess::kTiled : RowAccess::kOdd;
     return access == RowAccess::kPlain || access == RowAccess::kShifted ? launch(AccessTag<RowAccess::kShifted>{})
                                                                         : launch(AccessTag<kUsual>{});

@@ -14,6 +14,7 @@
 #include "kernels/primitives/row_shifted.cuh"
 #include "kernels/primitives/row_space.cuh"
 #include "kernels/primitives/row_tile.cuh"
+#include "kernels/primitives/row_tile_words.cuh"
 #include "kernels/primitives/row_tuning.h"
 #include "kernels/primitives/row_vectors.cuh"
 #include "kernels/primitives/row_words.cuh"
@@ -148,10 +149,13 @@ struct RowShapeOfWords {
   static constexpr bool kOfPlainRows = false;
 
   template <typename T, RowAccess kAccess, int kInputs>
-  using Held = std::conditional_t<kOfThreads, RowOfThread<T, kWords, kFirst, kAccess == RowAccess::kTiled>,
-                                  RowWords<T, kWords, kFirst>>;
+  using Held = std::conditional_t<
+      kOfThreads, RowOfThread<T, kWords, kFirst, kAccess == RowAccess::kTiled>,
+      std::conditional_t<kAccess == RowAccess::kTiled, TiledWords<T, kWords, kFirst>, RowWords<T, kWords, kFirst>>>;
 
-  static constexpr int BlockThreads(RowAccess /*access*/) { return kMostThreads; }
+  static constexpr int BlockThreads(RowAccess access) {
+    return !kOfThreads && access == RowAccess::kTiled ? kBlockThreadsOfTiledWords : kMostThreads;
+  }
   /// Of a multiprocessor. `kMore`: of operators that have more to remember than one row; so have groups that do not
   /// come along with the others of their warp.
   template <bool kMore>

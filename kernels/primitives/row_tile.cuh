@@ -88,12 +88,20 @@ struct TiledVectors : RowVectors<T, kVectorsOfThread, false> {
 
 /// The rows of a block in shared memory: a place for those of each of kInputs inputs, where their results take their
 /// place before they go out.
+///
+/// They lie as in memory, but for rows in words: those are in chunks of kRowsOfChunk, of which each group of a warp has
+/// its own. A chunk begins as many banks of shared memory behind the one before as a group reads from at a time. (Rows
+/// one after another begin where they fall: some widths have all of a warp's groups wait for the same banks.)
 template <typename T, typename Shape, int kInputs>
 class RowTile {
  public:
+  static constexpr int kLanes = Shape::Group::kLanes;
   static constexpr int kThreads = Shape::BlockThreads(RowAccess::kTiled);
-  static constexpr int kRows = kThreads / Shape::Group::kLanes;
-  static constexpr int kGranules = kTileBytes / 16;
+  static constexpr bool kInChunks = Shape::kOfWords && kLanes > 1;
+  /// Rows that a group has at most, one after another. Threads that have rows to themselves have RowTuning::turns.
+  static constexpr int kTurns = kInChunks ? kTurnsOfTiledWords : 1;
+  static constexpr int kRowsOfTurn = kThreads / kLanes;
+  static constexpr int kRows = kRowsOfTurn * kTurns;
 
   __device__ __forceinline__ RowTile() {
     extern __shared__ Granule granules_of_block[];
@@ -103,24 +111,76 @@ class RowTile {
   __device__ __forceinline__ Granule* In(int input) const { return granules_ + input * kGranules; }
   __device__ __forceinline__ Granule* Out() const { return nullptr; }
   __device__ __forceinline__ T* RowOf(int input, int row, int width) const {
-    return reinterpret_cast<T*>(In(input)) + row * width;
+    if constexpr (kInChunks) {
+      return reinterpret_cast<T*>(ChunkOf(input, row / kRowsOfChunk, width)) + row % kRowsOfChunk * width;
+    } else {
+      return reinterpret_cast<T*>(In(input)) + row * width;
+    }
   }
 
-  __device__ __forceinline__ void Fetch(int input, const T* from, int bytes) const {
-    FetchTile<kThreads>(In(input), from, bytes);
+  /// Which of the block's rows this thread's group has in its first turn. From turn to turn it is kRowsBetweenTurns
+  /// further.
+  static __device__ __forceinline__ int FirstRow() {
+    const int thread = static_cast<int>(threadIdx.x);
+    return kInChunks ? thread % 32 / kLanes * kRowsOfChunk + thread / 32 : thread / kLanes;
   }
-  __device__ __forceinline__ void Store(int output, T* to, int bytes) const {
-    StoreTile<kThreads>(In(output), to, bytes);
+  static constexpr int kRowsBetweenTurns = kInChunks ? kThreads / 32 : kRowsOfTurn;
+  /// Whether all groups of the warp have a row of `count`, where this one has `row`.
+  static __device__ __forceinline__ bool AreTogether(int row, int count) {
+    constexpr int kRowsOfWarp = 32 / kLanes;
+    return (kInChunks ? row % kRowsOfChunk + (kChunks - 1) * kRowsOfChunk + 1
+                      : row / kRowsOfWarp * kRowsOfWarp + kRowsOfWarp) <= count;
+  }
+
+  /// `count` rows of `width` elements.
+  __device__ __forceinline__ void Fetch(int input, const T* from, int count, int width) const {
+    FetchTile<kThreadsOfChunk, kGranulesOfChunk>(ThreadOfChunk(), ChunkOf(input, OwnChunk(), width),
+                                                 from + FirstOfOwnChunk() * width, BytesOfOwnChunk(count, width));
+  }
+  __device__ __forceinline__ void Store(int output, T* to, int count, int width) const {
+    StoreTile<kThreadsOfChunk, kGranulesOfChunk>(ThreadOfChunk(), ChunkOf(output, OwnChunk(), width),
+                                                 to + FirstOfOwnChunk() * width, BytesOfOwnChunk(count, width));
   }
 
   static std::size_t BytesOfBlock(unsigned /*threads*/) { return std::size_t{kInputs} * kGranules * sizeof(Granule); }
 
  private:
+  static constexpr int kChunks = kInChunks ? 32 / kLanes : 1;
+  static constexpr int kRowsOfChunk = kRows / kChunks;  // where there are several
+  static constexpr int kThreadsOfChunk = kThreads / kChunks;
+  static constexpr int kGranulesOfChunk = kInChunks ? kRowsOfChunk * kLanes * Shape::kBytes / 16 : kTileBytes / 16;
+  static constexpr int kGranulesOfBanks = 8;  // all banks of shared memory have so many
+  static constexpr int kGranules = kChunks * (kGranulesOfChunk + (kInChunks ? kGranulesOfBanks - 1 : 0));
+  // In memory, too, chunks begin on a boundary of 16 bytes, whatever the width.
+  static_assert(!kInChunks || (kChunks > 1 && kRowsOfChunk * sizeof(T) % 16 == 0));
+
+  /// The chunk that this thread copies, where in memory it begins, and how much of it there is.
+  static __device__ __forceinline__ int OwnChunk() {
+    return kInChunks ? static_cast<int>(threadIdx.x) / kThreadsOfChunk : 0;
+  }
+  static __device__ __forceinline__ int ThreadOfChunk() {
+    return static_cast<int>(kInChunks ? threadIdx.x % kThreadsOfChunk : threadIdx.x);
+  }
+  static __device__ __forceinline__ int FirstOfOwnChunk() { return OwnChunk() * kRowsOfChunk; }
+  static __device__ __forceinline__ int BytesOfOwnChunk(int count, int width) {
+    const int rows = kInChunks ? min(count - FirstOfOwnChunk(), kRowsOfChunk) : count;
+    return rows * width * static_cast<int>(sizeof(T));
+  }
+
+  __device__ __forceinline__ Granule* ChunkOf(int place, int chunk, int width) const {
+    if constexpr (kInChunks) {
+      constexpr int kGranulesOfGroup = kLanes * 4 / 16;
+      const int used = kRowsOfChunk * static_cast<int>(sizeof(T)) * width / 16;
+      return In(place) + chunk * (used + ((kGranulesOfGroup - used) & (kGranulesOfBanks - 1)));
+    } else {
+      return In(place);
+    }
+  }
+
   Granule* granules_;
 };
 
-/// As ForEachRow for rows elsewhere (row_launch.cuh): the block's rows come and go together, those of all its turns,
-/// which threads take that have rows to themselves.
+/// As ForEachRow for rows elsewhere (row_launch.cuh): the block's rows come and go together, those of all turns.
 /// `Row` has ForEachInput(f), which calls f(place, RowSource&) for each, and ForEachOutput(f), the same with pointers.
 template <bool kLooksAhead, RowAccess kAccess, typename Group, typename RowAt, typename T, typename Shape, int kInputs,
           typename Loads, typename Body>
@@ -128,15 +188,15 @@ __device__ __forceinline__ void ForEachRow(Group& group, const RowTuning& tuning
                                            const RowAt& row_at, const RowTile<T, Shape, kInputs>& tile, Loads loads,
                                            const Body& body) {
   using Tile = RowTile<T, Shape, kInputs>;
-  constexpr bool kTakesTurns = Group::kLanes == 1;  // a loop would cost lanes that share rows up to a tenth
-  const int of_block = kTakesTurns ? Tile::kRows * tuning.turns : Tile::kRows;
+  constexpr bool kOfThreads = Group::kLanes == 1;
+  const int of_block = kOfThreads ? Tile::kRows * tuning.turns : Tile::kRows;
   const std::int64_t first = std::int64_t{blockIdx.x} * of_block;
   const int count = static_cast<int>(min(rows - first, static_cast<std::int64_t>(of_block)));
   auto begin = row_at(first);
   int width = 0;
   begin.ForEachInput([&](int place, RowSource<T>& source) {
     width = source.count;
-    tile.Fetch(place, source.data, count * width * static_cast<int>(sizeof(T)));
+    tile.Fetch(place, source.data, count, width);
   });
   if (const std::int64_t then = first + tuning.rows_ahead;
       threadIdx.x == 0 && tuning.rows_ahead > 0 && then + of_block <= rows) {
@@ -146,9 +206,8 @@ __device__ __forceinline__ void ForEachRow(Group& group, const RowTuning& tuning
   }
   AwaitCopies();
   __syncthreads();
-  constexpr int kRowsOfWarp = 32 / Group::kLanes;
   const auto work_on_row = [&](int mine) {
-    group.Begin(mine / kRowsOfWarp * kRowsOfWarp + kRowsOfWarp <= count);
+    group.Begin(Tile::AreTogether(mine, count));
     auto row = row_at(first + mine);
     row.ForEachInput([&](int place, RowSource<T>& source) { source.data = tile.RowOf(place, mine, width); });
     row.ForEachOutput([&](int place, T*& to) { to = to == nullptr ? to : tile.RowOf(place, mine, width); });
@@ -156,19 +215,16 @@ __device__ __forceinline__ void ForEachRow(Group& group, const RowTuning& tuning
     its.Finish(group, row);
     body(row, its, [&] { return row; });
   };
-  int mine = static_cast<int>(threadIdx.x) / Group::kLanes;
-  if constexpr (kTakesTurns) {
+  int mine = Tile::FirstRow();
 #pragma unroll 1
-    for (; mine < count; mine += Tile::kRows) {
-      work_on_row(mine);
-    }
-  } else if (mine < count) {
+  for (int turn = 0; (kOfThreads || turn < Tile::kTurns) && mine < count; ++turn) {
     work_on_row(mine);
+    mine += Tile::kRowsBetweenTurns;
   }
   __syncthreads();
   begin.ForEachOutput([&](int place, T*& to) {
     if (to != nullptr) {
-      tile.Store(place, to, count * width * static_cast<int>(sizeof(T)));
+      tile.Store(place, to, count, width);
     }
   });
 }

@@ -221,6 +221,19 @@ constexpr std::size_t BytesOfShare(unsigned threads, int words) {
 /// than 16. Where threads have rows to themselves, small tensors want more blocks, and others have tiles that full.
 constexpr int BlockThreadsOfWords(int lanes, int words) { return (words < 6 ? 256 : 128) / (lanes == 1 ? 2 : 1); }
 
+/// The same where their rows pass through a tile, and how many rows after one another lanes have there: 8 rows of any
+/// width, which a chunk of the tile has (row_tile.cuh), are a whole number of vectors.
+inline constexpr int kBlockThreadsOfTiledWords = 128;
+inline constexpr int kTurnsOfTiledWords = 2;
+
+/// Whether there are kernels that have rows in so many words of so many lanes pass through a tile. A warp that has a
+/// row to itself reads and writes as memory likes it; 4-byte elements are no halves of words, and as fast without;
+/// layer_norm has more to do than lanes beside each other hide, unless they hold little.
+constexpr bool HasTileOfWords(RowWork work, int element_bytes, int lanes, int words) {
+  return element_bytes == 2 && lanes > 1 && lanes < 32 &&
+         (work != RowWork::kMoments || (lanes == 8 && words >= 8 && words <= 10));
+}
+
 /// Threads of a block whose lanes hold `vectors` vectors each. An H200 starts no more than a block in 1.2 ns, which is
 /// what it takes to read and write 2 KiB: blocks hold rows of 3 or 4 KiB, where their lanes are full.
 constexpr int BlockThreadsOfLanes(int vectors) { return vectors < 3 ? 128 : 64; }

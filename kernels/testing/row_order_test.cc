@@ -140,7 +140,8 @@ TEST_P(RowOrderTest, RowsOfLargeTensorsAreThoseOfSmallOnes) {
     if (device->name() == "host") {
       continue;
     }
-    for (const std::int64_t width : {8, 9, 64, 104, 192, 257, 320, 1001, 2049, 4097, 40001, 100001, 163840, 190001}) {
+    for (const std::int64_t width :
+         {8, 9, 41, 64, 104, 130, 151, 192, 255, 257, 320, 511, 1001, 2049, 4097, 40001, 100001, 163840, 190001}) {
       ExpectRowsOfLargeTensorAlike(GetParam(), width, 0, *device);
     }
     // Whole vectors, which begin everywhere.

@@ -69,14 +69,19 @@ void ExpectOrderFollowsFromBytes(RowWork work, std::int64_t row_bytes, int eleme
       // What is asked for ahead is what another block begins with.
       ASSERT_EQ(tuning.rows_ahead % tuning.rows_of_block, 0);
       ASSERT_TRUE(tuning.rows_ahead == 0 || (row_bytes * rows * 2 > std::int64_t{16} << 20 && !tuning.looks_ahead));
-      // A block's rows lie in its tile together.
-      ASSERT_TRUE(!tuning.in_tile || (tuning.method == RowTuning::Method::kLanes && !in_words && tuning.turns == 1));
-      if (tuning.in_tile || tuning.threads == 1) {
+      // A block's rows lie in its tile together. (Of rows in words they are what the kernel's own tile has room for.)
+      ASSERT_TRUE(!tuning.in_tile || tuning.method == RowTuning::Method::kLanes);
+      if (tuning.in_tile && in_words) {
+        ASSERT_TRUE(HasTileOfWords(work, element_bytes, tuning.threads, tuning.vectors));
+        ASSERT_EQ(tuning.threads * tuning.rows_of_block, kBlockThreadsOfTiledWords);
+        ASSERT_EQ(tuning.turns, kTurnsOfTiledWords);
+      } else if (tuning.in_tile || tuning.threads == 1) {
+        ASSERT_TRUE(tuning.threads == 1 || tuning.turns == 1);
         ASSERT_LE(tuning.turns * tuning.rows_of_block * row_bytes, kTileBytes);
       }
       // There are kernels for it in the usual launch.
       ASSERT_TRUE(!tuning.in_tile || access == RowAccess::kTiled ||
-                  (access == RowAccess::kDense && device.fast_memory));
+                  (access == (in_words ? RowAccess::kOdd : RowAccess::kDense) && device.fast_memory));
     }
   }
 }
@@ -125,6 +130,26 @@ TEST(RowTuningTest, ShortRowsPassThroughATileWhereMemoryIsFast) {
     EXPECT_FALSE(in_tile(work, 128, kMany, 4, true));
     EXPECT_FALSE(in_tile(work, 528, kMany, 4, true));
     EXPECT_EQ(in_tile(work, 400, kMany, 2, true), work != RowWork::kMoments) << "16 bits, and busy";
+  }
+}
+
+TEST(RowTuningTest, OddShortRowsPassThroughATileWhereMemoryIsFast) {
+  const auto in_tile = [](RowWork work, std::int64_t width, int element_bytes, std::int64_t mib, bool fast,
+                          RowAccess access = RowAccess::kOdd) {
+    const std::int64_t row_bytes = width * element_bytes;
+    const std::int64_t rows = ((mib << 20) + row_bytes - 1) / row_bytes;
+    return TuneRows(work, row_bytes, rows, element_bytes, access, {true, 227 << 10, fast}).in_tile;
+  };
+  for (const RowWork work : {RowWork::kOneSum, RowWork::kTwoInputs, RowWork::kSoftmax, RowWork::kMoments}) {
+    EXPECT_TRUE(in_tile(work, 151, 2, 512, true));
+    EXPECT_TRUE(in_tile(work, 151, 2, 32, true));
+    EXPECT_FALSE(in_tile(work, 151, 2, 16, true));
+    EXPECT_FALSE(in_tile(work, 151, 2, 512, false));
+    EXPECT_FALSE(in_tile(work, 151, 2, 512, true, RowAccess::kShifted)) << "they begin anywhere";
+    EXPECT_FALSE(in_tile(work, 151, 4, 512, true));
+    EXPECT_EQ(in_tile(work, 401, 2, 512, true), work != RowWork::kMoments);
+    EXPECT_FALSE(in_tile(work, 401, 2, 32, true));
+    EXPECT_FALSE(in_tile(work, 513, 2, 512, true)) << "a warp each";
   }
 }
 
