@@ -247,13 +247,13 @@ cudaError_t WithWordsOfBlocks(const RowTuning& tuning, F&& f) {
   return f(RowShapeOfWords<BlockGroup, kIts.words, 0, kIts.threads, kIts.at_a_time>{});
 }
 
-/// Those in shared memory, with the first of SharesInShared from kIndex on that has so many words.
-template <RowWork kWork, int kElementBytes, int kIndex, typename F>
+/// Those in shared memory, with the first of kSharesInShared from kIndex on that has so many words.
+template <int kIndex, typename F>
 cudaError_t WithShareInShared(const RowTuning& tuning, F&& f) {
-  constexpr BlockWords kIts = SharesInShared(kWork, kElementBytes).by_words[kIndex];
+  constexpr BlockWords kIts = kSharesInShared[kIndex];
   if constexpr (kIndex == 0) {
     if (tuning.vectors != kIts.words) {
-      return WithShareInShared<kWork, kElementBytes, 1>(tuning, f);
+      return WithShareInShared<1>(tuning, f);
     }
   }
   return f(RowShapeInShared<kIts.words, kIts.threads, kIts.at_a_time>{});
@@ -298,9 +298,9 @@ cudaError_t WithRowShape(const RowTuning& tuning, F&& f) {
   const bool of_blocks = tuning.method == RowTuning::Method::kBlocks;
   if constexpr (kElementBytes <= 4) {
     if (tuning.vector_bytes == 4) {
-      if constexpr (!AreNorms(kWork)) {
+      if constexpr (!AreNorms(kWork) && kElementBytes == 4) {
         if (tuning.in_shared) {
-          return WithShareInShared<kWork, kElementBytes, 0>(tuning, f);
+          return WithShareInShared<0>(tuning, f);
         }
       }
       if (of_blocks) {

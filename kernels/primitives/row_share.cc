@@ -8,6 +8,9 @@
 namespace kernelwire {
 namespace {
 
+/// Words of a share that many blocks have room to hold side by side.
+constexpr std::int64_t kMostOfShare = 6400;
+
 /// Whole warps that have `words` words each hold a share of so many.
 int ThreadsOfShare(std::int64_t share, int words) {
   return static_cast<int>((share + 32 * words - 1) / (32 * words) * 32);
@@ -57,41 +60,120 @@ WordsOfShare ShareWords(RowWork work, int element_bytes, std::int64_t share) {
   return best;
 }
 
-}  // namespace
+/// The same of 16-bit layer_norm, whose instructions count: the last warp looks for the row's end word by word, and the
+/// others wait for it. Where it has more than half of its words, a shape is better that leaves it hardly any, up to 1.3
+/// times on an H200, unless the row is so short that this leaves much of the block empty.
+WordsOfShare ShareWordsThatEndWell(RowWork work, int element_bytes, std::int64_t share) {
+  constexpr int kLeastWords = 20;
+  const WordsOfShare usual = ShareWords(work, element_bytes, share);
+  const auto words_of_last = [&](const WordsOfShare& shape) { return (share - 1) % (32 * shape.words) + 1; };
+  WordsOfShare best = usual;
+  bool found = false;
+  for (int i = 0; i < WordsOfBlocks(work).count && words_of_last(usual) > 16 * usual.words; ++i) {
+    const WordsOfShare next(work, i, share);
+    const bool ends_well = words_of_last(next) * 10 <= 3 * 32 * next.words && next.held * 4 <= share * 5;
+    const bool fits = next.words >= kLeastWords && next.threads >= 128 && next.threads <= MostThreadsOfWords(work, i);
+    const bool is_before = i > 0 && WordsOfBlocks(work).by_words[i - 1].words == next.words &&
+                           next.threads <= MostThreadsOfWords(work, i - 1);  // a kernel of the shape before
+    if (fits && !is_before && ends_well && (!found || next.resident > best.resident)) {
+      best = next;
+      found = true;
+    }
+  }
+  return best;
+}
 
-RowTuning HoldInWords(RowWork work, std::int64_t row_bytes, std::int64_t rows, int element_bytes,
-                      const RowDevice& device) {
-  constexpr std::int64_t kMostOfShare = 6400;
-  constexpr std::int64_t kLongestInRegisters = std::int64_t{128} * 1024;  // of softmax, where memory is fast
-  const bool clusters = device.clusters;
-  const std::int64_t most_alone = work == RowWork::kMoments ? 10752 : kMostOfShare;
-  const std::int64_t words = (row_bytes + 3) / 4;
-  std::int64_t blocks = 1;
-  while (clusters && words > most_alone && words > blocks * kMostOfShare && blocks < kMostBlocksOfRow) {
+/// Blocks of a cluster, as few threads as have room for a row, four warps or more.
+struct WordsOfCluster {
+  int words;
+  int threads = 128;
+  std::int64_t blocks;
+
+  WordsOfCluster(int words_of_thread, std::int64_t row_words) : words(words_of_thread) {
+    while (row_words > kMostBlocksOfRow * Held()) {
+      threads += 32;
+    }
+    blocks = (row_words + Held() - 1) / Held();
+  }
+  std::int64_t Held() const { return std::int64_t{threads} * words; }
+};
+
+/// Small blocks begin and end often, each at its own time, so that a multiprocessor always has some that read and some
+/// that write; as many of them as have a share each, and no power of two, leave little empty. Of softmax and layer_norm
+/// threads have 24 words, unless others leave so much less empty that it makes good what they are slower by.
+WordsOfCluster ShareAmongBlocks(RowWork work, std::int64_t row_words) {
+  const WordsOfCluster most(28, row_words);
+  if (AreNorms(work)) {
+    const WordsOfCluster usual(20, row_words);
+    return usual.threads <= MostThreadsOfWords(work, 3) ? usual : most;
+  }
+  const WordsOfCluster usual(24, row_words);
+  const WordsOfCluster fewer(20, row_words);
+  const auto cost = [](const WordsOfCluster& cluster, int hundredths) {
+    return cluster.threads > 128 ? kLongestHeldRow : cluster.blocks * cluster.Held() * hundredths / 100;
+  };
+  const std::int64_t of_usual = cost(usual, 100);
+  const std::int64_t of_fewer = cost(fewer, 108);
+  return of_usual <= of_fewer && of_usual <= cost(most, 104) && of_usual < kLongestHeldRow ? usual
+         : of_fewer < cost(most, 104)                                                      ? fewer
+                                                                                           : most;
+}
+
+/// As few blocks as have room for their shares beside each other, a power of two, since larger ones of other numbers
+/// leave multiprocessors without one.
+int BlocksByTwos(std::int64_t row_words) {
+  int blocks = 1;
+  while (row_words > blocks * kMostOfShare && blocks < kMostBlocksOfRow) {
     blocks *= 2;
   }
+  return blocks;
+}
+
+/// FP32 rows of softmax and layer_norm that are longer than registers hold well.
+RowTuning ShareInShared(std::int64_t row_words) {
   RowTuning tuning;
-  tuning.method = RowTuning::Method::kBlocks;
-  tuning.vector_bytes = 4;
-  tuning.cluster_blocks = static_cast<int>(blocks);
-  const std::int64_t share = (words + blocks - 1) / blocks;
-  const ShareShapes shapes = SharesInShared(work, element_bytes);
-  if (clusters && !AreNorms(work) && row_bytes > shapes.longest_in_registers) {
-    const BlockWords& first = shapes.by_words[0];
-    const bool fits = share <= std::int64_t{first.words} * first.threads;
-    tuning.vectors = fits ? first.words : shapes.by_words[1].words;
-    tuning.threads = ThreadsOfShare(share, tuning.vectors);
-    tuning.in_shared = shapes.of_any_tensor || !fits || !AreSomeRows(row_bytes, rows);
+  tuning.cluster_blocks = BlocksByTwos(row_words);
+  const std::int64_t share = (row_words + tuning.cluster_blocks - 1) / tuning.cluster_blocks;
+  const BlockWords& first = kSharesInShared[0];
+  tuning.vectors = share <= std::int64_t{first.words} * first.threads ? first.words : kSharesInShared[1].words;
+  tuning.threads = ThreadsOfShare(share, tuning.vectors);
+  tuning.in_shared = true;
+  return tuning;
+}
+
+/// In registers: by a block, or two, or by many small ones, unless these would be none for layer_norm of 4-byte
+/// elements, which is as fast in larger ones.
+RowTuning ShareInRegisters(RowWork work, std::int64_t row_words, int element_bytes, bool clusters) {
+  constexpr std::int64_t kMostOfSmallBlocks = std::int64_t{kMostBlocksOfRow} * 128 * 28;
+  const bool of_moments = work == RowWork::kMoments;
+  const std::int64_t most_alone = of_moments ? 10752 : kMostOfShare;
+  const bool small = row_words <= kMostOfSmallBlocks || !of_moments || element_bytes == 2;
+  RowTuning tuning;
+  if (clusters && small && row_words > (of_moments ? most_alone : 2 * kMostOfShare)) {
+    const WordsOfCluster shared = ShareAmongBlocks(work, row_words);
+    tuning.threads = shared.threads;
+    tuning.vectors = shared.words;
+    tuning.cluster_blocks = static_cast<int>(shared.blocks);
     return tuning;
   }
-  const WordsOfShare shared = ShareWords(work, element_bytes, share);
+  tuning.cluster_blocks = clusters && row_words > most_alone ? BlocksByTwos(row_words) : 1;
+  const std::int64_t share = (row_words + tuning.cluster_blocks - 1) / tuning.cluster_blocks;
+  const WordsOfShare shared = of_moments && element_bytes == 2 ? ShareWordsThatEndWell(work, element_bytes, share)
+                                                               : ShareWords(work, element_bytes, share);
   tuning.threads = shared.threads;
   tuning.vectors = shared.words;
-  // In the same shape shared memory has room for more of them at a time; the order of additions is the same. It takes
-  // more instructions, which faster memory leaves no time for.
-  tuning.in_shared = clusters && work == RowWork::kSoftmax && shared.words == shapes.by_words[0].words &&
-                     shared.threads <= shapes.by_words[0].threads && !AreSomeRows(row_bytes, rows) &&
-                     !(device.fast_memory && row_bytes <= kLongestInRegisters);
+  return tuning;
+}
+
+}  // namespace
+
+RowTuning HoldInWords(RowWork work, std::int64_t row_bytes, int element_bytes, bool clusters) {
+  const std::int64_t row_words = (row_bytes + 3) / 4;
+  RowTuning tuning = clusters && AreSharesInShared(work, row_bytes, element_bytes)
+                         ? ShareInShared(row_words)
+                         : ShareInRegisters(work, row_words, element_bytes, clusters);
+  tuning.method = RowTuning::Method::kBlocks;
+  tuning.vector_bytes = 4;
   return tuning;
 }
 

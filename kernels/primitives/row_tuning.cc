@@ -298,7 +298,7 @@ RowTuning TuneRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, int 
   }
   RowTuning tuning;
   if (in_words) {
-    tuning = HoldInWords(work, row_bytes, rows, element_bytes, device);
+    tuning = HoldInWords(work, row_bytes, element_bytes, device.clusters);
   } else {
     const Holdings& holdings = plain ? ForPlainRows(work, row_bytes, rows, wide, device.fast_memory)
                                      : ForShiftedRows(work, row_bytes, rows, wide, device.fast_memory);

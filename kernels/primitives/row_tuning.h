@@ -172,7 +172,7 @@ constexpr int MostThreadsOfWords(RowWork work, int index) {
 
 /// Shapes [first, behind) are chosen among. What lies before them has more threads than rows of 4-byte elements want,
 /// which take fewer instructions; of what lies behind them a multiprocessor has few, as of 28 words with the means of
-/// 16-bit elements, so they are for shares that no others hold.
+/// 16-bit elements, so they are for shares that no others hold, or hold as well (row_share.cc).
 struct ShapesInUse {
   int first;
   int behind;
@@ -184,23 +184,13 @@ constexpr ShapesInUse WordsInUse(RowWork work, int element_bytes) {
                                      : ShapesInUse{0, 6};
 }
 
-/// The same of blocks that have their shares in shared memory, of softmax and layer_norm, whose registers hold more
-/// than a row. A share has the first shape that reaches it; the second reaches what the longest row of registers has.
-struct ShareShapes {
-  std::int64_t longest_in_registers;  // bytes of a row
-  bool of_any_tensor;                 // not of large ones alone; registers hold rows in the first shape, too
-  BlockWords by_words[2];
-};
-
-/// From where on they are faster on an H100. 16-bit rows take twice the instructions a byte: in tensors of a few
-/// rounds, where a multiprocessor waits for its last block, registers are faster.
-constexpr ShareShapes SharesInShared(RowWork work, int element_bytes) {
-  constexpr BlockWords kLong{50, 256, 4};
-  const bool moments = work == RowWork::kMoments;
-  return moments && element_bytes == 2 ? ShareShapes{192 * 1024, false, {{24, 384, 3}, kLong}}
-         : moments                     ? ShareShapes{400 * 1024, true, {{36, 256, 4}, kLong}}
-         : element_bytes == 2          ? ShareShapes{320 * 1024, false, {{28, 384, 3}, kLong}}
-                                       : ShareShapes{200 * 1024, true, {{36, 256, 4}, kLong}};
+/// The same of blocks that have their shares in shared memory: of softmax and layer_norm of 4-byte elements, whose
+/// registers hold more than a row. (Of 2-byte elements it would take too many instructions.) A share has the first
+/// shape that reaches it; the second reaches what the longest row of registers has.
+inline constexpr BlockWords kSharesInShared[] = {{36, 256, 4}, {50, 256, 4}};
+constexpr bool AreSharesInShared(RowWork work, std::int64_t row_bytes, int element_bytes) {
+  const std::int64_t longest_in_registers = (work == RowWork::kMoments ? 400 : 224) * 1024;
+  return !AreNorms(work) && element_bytes > 2 && row_bytes > longest_in_registers;
 }
 
 /// The same of rows of whole vectors that begin anywhere: the most threads of a block.

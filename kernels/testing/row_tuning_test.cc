@@ -178,8 +178,8 @@ TEST(RowTuningTest, WordsThatAreNotTheLastAreWhole) {
 void ExpectKernelOfWords(RowWork work, int element_bytes, const RowTuning& tuning) {
   SCOPED_TRACE(tuning.ToString());
   if (tuning.in_shared) {
-    const auto& shapes = SharesInShared(work, element_bytes).by_words;
-    const BlockWords& its = shapes[tuning.vectors == shapes[0].words ? 0 : 1];
+    ASSERT_EQ(element_bytes, 4);
+    const BlockWords& its = kSharesInShared[tuning.vectors == kSharesInShared[0].words ? 0 : 1];
     ASSERT_EQ(tuning.vectors, its.words);
     ASSERT_LE(tuning.threads, its.threads);
     return;
@@ -252,30 +252,51 @@ TEST(RowTuningTest, PartsOfLongRowsFollowFromTheirBytes) {
 }
 
 TEST(RowTuningTest, LongOddRowsOfSoftmaxAndLayerNormLieInSharedMemory) {
-  const RowDevice device{true, 227 << 10};
-  const auto in_shared = [&](RowWork work, std::int64_t width, int element_bytes, std::int64_t rows) {
-    return TuneRows(work, width * element_bytes, rows, element_bytes, RowAccess::kOdd, device).in_shared;
+  const auto in_shared = [](RowWork work, std::int64_t width, int element_bytes, bool clusters = true) {
+    return TuneRows(work, width * element_bytes, 1000, element_bytes, RowAccess::kOdd, {clusters, 227 << 10}).in_shared;
   };
-  for (const std::int64_t rows : {1, 1000}) {
-    EXPECT_TRUE(in_shared(RowWork::kSoftmax, 65537, 4, rows));
-    EXPECT_TRUE(in_shared(RowWork::kMoments, 131073, 4, rows));
-    EXPECT_FALSE(in_shared(RowWork::kSoftmax, 33001, 4, rows));
-    EXPECT_FALSE(in_shared(RowWork::kOneSum, 131073, 4, rows));
-    EXPECT_FALSE(in_shared(RowWork::kTwoInputs, 131073, 4, rows));
-    EXPECT_FALSE(TuneRows(RowWork::kMoments, 131072 * 4, rows, 4, RowAccess::kDense, device).in_shared) << "vectors";
-  }
+  EXPECT_TRUE(in_shared(RowWork::kSoftmax, 65537, 4));
+  EXPECT_TRUE(in_shared(RowWork::kMoments, 131073, 4));
+  EXPECT_FALSE(in_shared(RowWork::kSoftmax, 50001, 4));
+  EXPECT_FALSE(in_shared(RowWork::kMoments, 100001, 4));
+  EXPECT_FALSE(in_shared(RowWork::kOneSum, 131073, 4));
+  EXPECT_FALSE(in_shared(RowWork::kTwoInputs, 131073, 4));
+  EXPECT_FALSE(in_shared(RowWork::kSoftmax, 65537, 4, false)) << "walked over";
   for (const RowWork work : {RowWork::kSoftmax, RowWork::kMoments}) {
-    EXPECT_TRUE(in_shared(work, 200001, 2, 1000));
-    EXPECT_FALSE(in_shared(work, 200001, 2, 100)) << "a few rounds";
+    EXPECT_FALSE(in_shared(work, 300001, 2)) << "it takes too many instructions";
+    EXPECT_FALSE(TuneRows(work, 131072 * 4, 1000, 4, RowAccess::kDense, {true, 227 << 10}).in_shared) << "vectors";
   }
-  EXPECT_TRUE(in_shared(RowWork::kSoftmax, 98305, 2, 1000)) << "registers would hold it in the same shape";
-  EXPECT_FALSE(in_shared(RowWork::kSoftmax, 131073, 2, 1000));
-  const auto in_fast_memory = [](std::int64_t width) {
-    return TuneRows(RowWork::kSoftmax, width * 2, 100000, 2, RowAccess::kOdd, {true, 227 << 10, true}).in_shared;
+}
+
+TEST(RowTuningTest, SmallBlocksShareLongOddRows) {
+  const RowDevice device{true, 227 << 10};
+  for (const RowWork work : {RowWork::kOneSum, RowWork::kTwoInputs, RowWork::kSoftmax, RowWork::kMoments}) {
+    for (const int element_bytes : {2, 4}) {
+      for (std::int64_t row_bytes = 51210; row_bytes < 160 << 10; row_bytes += 1022) {
+        const RowTuning tuning = TuneRows(work, row_bytes, 1000, element_bytes, RowAccess::kOdd, device);
+        if (tuning.vector_bytes != 4) {
+          continue;
+        }
+        SCOPED_TRACE(std::to_string(row_bytes) + " bytes: " + tuning.ToString());
+        EXPECT_EQ(tuning.threads, 128);
+        const std::int64_t of_block = std::int64_t{4} * tuning.threads * tuning.vectors;
+        EXPECT_LT(of_block * (tuning.cluster_blocks - 1), row_bytes) << "no block has nothing";
+      }
+    }
+  }
+}
+
+TEST(RowTuningTest, OddRowsOfLayerNormEndWhereAWarpHasFew) {
+  const auto words_of = [](std::int64_t width) {
+    return TuneRows(RowWork::kMoments, 2 * width, 1000, 2, RowAccess::kOdd, {true, 227 << 10});
   };
-  EXPECT_TRUE(in_shared(RowWork::kSoftmax, 12289, 2, 100000));
-  EXPECT_FALSE(in_fast_memory(12289)) << "instructions count";
-  EXPECT_TRUE(in_fast_memory(98305));
+  for (const std::int64_t width : {4097, 5001, 9001, 10501, 11001, 14001, 16385, 18001}) {
+    const RowTuning tuning = words_of(width);
+    SCOPED_TRACE(std::to_string(width) + ": " + tuning.ToString());
+    const std::int64_t of_warp = 64 * tuning.vectors;
+    EXPECT_LT((width - 1) % of_warp, of_warp / 3);
+    EXPECT_EQ(tuning.cluster_blocks, 1);
+  }
 }
 
 TEST(RowTuningTest, LongRowsOfVectorsThatBeginElsewhereLieInSharedMemory) {

@@ -147,12 +147,9 @@ inline constexpr int kThreadsOfLanes = Shape::kOfWords || sizeof(T) != 2 || !kIn
                                                              : 1280;
 
 /// How much a thread asks for of each parameter at a time. More would take registers from the row; where shared memory
-/// has that, each time is a way to the second-level cache and back that few other warps hide. 16-bit ones have more
-/// threads beside them.
-template <typename T, typename Shape, typename Held>
-inline constexpr int kParameterBytes = Shape::kInShared                      ? (sizeof(T) == 2 ? 48 : 64)
-                                       : Shape::kLooksAhead && !Held::kMoves ? 64
-                                                                             : 32;
+/// has that, each time is a way to the second-level cache and back that few other warps hide.
+template <typename Shape, typename Held>
+inline constexpr int kParameterBytes = Shape::kInShared || (Shape::kLooksAhead && !Held::kMoves) ? 64 : 32;
 
 /// Rows that blocks hold: each is read once, and written after all of it has been read.
 ///
@@ -183,7 +180,7 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess),
   };
   constexpr bool kAhead = Shape::kLooksAhead;
   constexpr bool kFindsAgain = Shape::kOfBlocks && !kAhead && !kFew;
-  constexpr int kMost = kParameterBytes<T, Shape, Held> / static_cast<int>(sizeof(typename Held::Unit));
+  constexpr int kMost = kParameterBytes<Shape, Held> / static_cast<int>(sizeof(typename Held::Unit));
   constexpr int kAtOnce = kFew ? 0 : kMost < Parameter::kTogether ? kMost : Parameter::kTogether;
   // As many as registers are left for are on their way during the reduction.
   constexpr bool kBegins = kInUsualLaunch<kAccess> && Shape::kOfBlocks && !Shape::kOfWords && Shape::kBytes > 64;
