@@ -40,7 +40,7 @@ __global__ void __launch_bounds__(kShortRowBlock)
   const auto count = static_cast<int>(min(arguments.results - first, static_cast<std::int64_t>(of_block)));
 #pragma unroll
   for (int i = 0; i < R::kInputs; ++i) {
-    FetchTile<kShortRowBlock, kTileBytes / 16>(static_cast<int>(threadIdx.x), tiles[i],
+    FetchTile<kShortRowBlock, kTileBytes / 16>(threadIdx.x, tiles[i],
                                                static_cast<const T*>(only.inputs[i]) + first * width,
                                                count * width * static_cast<int>(sizeof(T)));
   }

@@ -134,12 +134,20 @@ class RowTile {
 
   /// `count` rows of `width` elements.
   __device__ __forceinline__ void Fetch(int input, const T* from, int count, int width) const {
-    FetchTile<kThreadsOfChunk, kGranulesOfChunk>(ThreadOfChunk(), ChunkOf(input, OwnChunk(), width),
-                                                 from + FirstOfOwnChunk() * width, BytesOfOwnChunk(count, width));
+    if constexpr (kInChunks) {
+      FetchTile<kThreadsOfChunk, kGranulesOfChunk>(threadIdx.x % kThreadsOfChunk, ChunkOf(input, OwnChunk(), width),
+                                                   from + FirstOfOwnChunk() * width, BytesOfOwnChunk(count, width));
+    } else {
+      FetchTile<kThreads, kGranules>(threadIdx.x, In(input), from, count * width * static_cast<int>(sizeof(T)));
+    }
   }
   __device__ __forceinline__ void Store(int output, T* to, int count, int width) const {
-    StoreTile<kThreadsOfChunk, kGranulesOfChunk>(ThreadOfChunk(), ChunkOf(output, OwnChunk(), width),
-                                                 to + FirstOfOwnChunk() * width, BytesOfOwnChunk(count, width));
+    if constexpr (kInChunks) {
+      StoreTile<kThreadsOfChunk, kGranulesOfChunk>(threadIdx.x % kThreadsOfChunk, ChunkOf(output, OwnChunk(), width),
+                                                   to + FirstOfOwnChunk() * width, BytesOfOwnChunk(count, width));
+    } else {
+      StoreTile<kThreads, kGranules>(threadIdx.x, In(output), to, count * width * static_cast<int>(sizeof(T)));
+    }
   }
 
   static std::size_t BytesOfBlock(unsigned /*threads*/) { return std::size_t{kInputs} * kGranules * sizeof(Granule); }
@@ -154,27 +162,17 @@ class RowTile {
   // In memory, too, chunks begin on a boundary of 16 bytes, whatever the width.
   static_assert(!kInChunks || (kChunks > 1 && kRowsOfChunk * sizeof(T) % 16 == 0));
 
-  /// The chunk that this thread copies, where in memory it begins, and how much of it there is.
-  static __device__ __forceinline__ int OwnChunk() {
-    return kInChunks ? static_cast<int>(threadIdx.x) / kThreadsOfChunk : 0;
-  }
-  static __device__ __forceinline__ int ThreadOfChunk() {
-    return static_cast<int>(kInChunks ? threadIdx.x % kThreadsOfChunk : threadIdx.x);
-  }
+  /// The chunk that this thread copies, which of the block's rows is its first, and how much of it there is.
+  static __device__ __forceinline__ int OwnChunk() { return static_cast<int>(threadIdx.x) / kThreadsOfChunk; }
   static __device__ __forceinline__ int FirstOfOwnChunk() { return OwnChunk() * kRowsOfChunk; }
   static __device__ __forceinline__ int BytesOfOwnChunk(int count, int width) {
-    const int rows = kInChunks ? min(count - FirstOfOwnChunk(), kRowsOfChunk) : count;
-    return rows * width * static_cast<int>(sizeof(T));
+    return min(count - FirstOfOwnChunk(), kRowsOfChunk) * width * static_cast<int>(sizeof(T));
   }
 
   __device__ __forceinline__ Granule* ChunkOf(int place, int chunk, int width) const {
-    if constexpr (kInChunks) {
-      constexpr int kGranulesOfGroup = kLanes * 4 / 16;
-      const int used = kRowsOfChunk * static_cast<int>(sizeof(T)) * width / 16;
-      return In(place) + chunk * (used + ((kGranulesOfGroup - used) & (kGranulesOfBanks - 1)));
-    } else {
-      return In(place);
-    }
+    constexpr int kGranulesOfGroup = kLanes * 4 / 16;
+    const int used = kRowsOfChunk * static_cast<int>(sizeof(T)) * width / 16;
+    return In(place) + chunk * (used + ((kGranulesOfGroup - used) & (kGranulesOfBanks - 1)));
   }
 
   Granule* granules_;
@@ -216,10 +214,17 @@ __device__ __forceinline__ void ForEachRow(Group& group, const RowTuning& tuning
     body(row, its, [&] { return row; });
   };
   int mine = Tile::FirstRow();
+  if constexpr (kOfThreads) {
 #pragma unroll 1
-  for (int turn = 0; (kOfThreads || turn < Tile::kTurns) && mine < count; ++turn) {
-    work_on_row(mine);
-    mine += Tile::kRowsBetweenTurns;
+    for (; mine < count; mine += Tile::kRowsBetweenTurns) {
+      work_on_row(mine);
+    }
+  } else {
+#pragma unroll 1
+    for (int turn = 0; turn < Tile::kTurns && mine < count; ++turn) {
+      work_on_row(mine);
+      mine += Tile::kRowsBetweenTurns;
+    }
   }
   __syncthreads();
   begin.ForEachOutput([&](int place, T*& to) {
