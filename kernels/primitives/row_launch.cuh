@@ -14,6 +14,7 @@
 #include "kernels/primitives/fetch_ahead.cuh"
 #include "kernels/primitives/row_access.h"
 #include "kernels/primitives/row_group.cuh"
+#include "kernels/primitives/row_kept.cuh"
 #include "kernels/primitives/row_parts.cuh"
 #include "kernels/primitives/row_shapes.cuh"
 #include "kernels/primitives/row_space.cuh"
@@ -214,6 +215,12 @@ cudaError_t LaunchHeld(RowAccess access, const Arguments& arguments, std::int64_
     if constexpr (!Shape::kOfBlocks && HasTileOfWords(Kernels::kWork, sizeof(T), Shape::Group::kLanes, kWords)) {
       if (arguments.tuning.in_tile) {
         return launch(AccessTag<RowAccess::kTiled>{});
+      }
+    }
+    if constexpr (HasKeptParameters(Kernels::kWork, sizeof(T), Shape::Group::kLanes)) {
+      if (arguments.tuning.keeps_parameters) {
+        return LaunchKept<Shape, Kernels::template kPairBytes<Shape>, Kernels::template kKept<Shape>>(arguments, rows,
+                                                                                                      stream);
       }
     }
     constexpr RowAccess kUsual = Shape::kOfThreads ? RowAccess::kTiled : RowAccess::kOdd;

@@ -175,6 +175,11 @@ struct RowBeginning {
       element = index < 0 ? T(0.0F) : row[index];
     }
   }
+  /// The same of a row that is longer.
+  __device__ __forceinline__ void LoadWithin(const T* row) {
+    static_assert(!kPlain);
+    element = row[threadIdx.x % (kLanesOfBeginning<T> * kLength)];
+  }
   /// Called by whole warps.
   template <typename Acc>
   __device__ __forceinline__ Acc Mean() const {
@@ -291,15 +296,15 @@ __device__ __forceinline__ Moments<Acc> MomentsFrom(Group& group, const RowParts
   }
 }
 
-/// The moments of a held row of `width` elements; `mean` gives that of a sum. Called by all of the group.
-template <typename Acc, typename Held, typename Group, typename Beginning, typename Mean>
-__device__ __forceinline__ Moments<Acc> MomentsOf(Group& group, Held& held, const Beginning& beginning, int width,
-                                                  const Mean& mean) {
-  Acc first_mean = FirstMean<Acc>(group, held, beginning, width);
+/// The moments of a held row of `width` elements, where deviations_from(first_mean) is what a thread has of its
+/// deviations; `mean` gives the mean of a sum. Called by all of the group.
+template <typename Acc, typename Held, typename Group, typename Mean, typename DeviationsFrom>
+__device__ __forceinline__ Moments<Acc> MomentsOfHeld(Group& group, Held& held, int width, Acc first_mean,
+                                                      const Mean& mean, const DeviationsFrom& deviations_from) {
 #pragma unroll 1
   for (bool again = false;; again = true) {
-    const auto moments = MomentsFrom<typename Held::Element>(group, DeviationsOf(group, held, width, first_mean), width,
-                                                             first_mean, mean);
+    const auto moments =
+        MomentsFrom<typename Held::Element>(group, deviations_from(first_mean), width, first_mean, mean);
     if (again) {
       return moments;
     }
@@ -313,6 +318,13 @@ __device__ __forceinline__ Moments<Acc> MomentsOf(Group& group, Held& held, cons
     held.StayPacked();
     first_mean = moments.Mean();
   }
+}
+
+template <typename Acc, typename Held, typename Group, typename Beginning, typename Mean>
+__device__ __forceinline__ Moments<Acc> MomentsOf(Group& group, Held& held, const Beginning& beginning, int width,
+                                                  const Mean& mean) {
+  return MomentsOfHeld(group, held, width, FirstMean<Acc>(group, held, beginning, width), mean,
+                       [&](Acc first_mean) { return DeviationsOf(group, held, width, first_mean); });
 }
 
 /// For the rare row whose moments f32 cannot hold: x is read again, in the order of held rows.

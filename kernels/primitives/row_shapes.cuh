@@ -144,6 +144,7 @@ struct RowShapeOfWords {
   static constexpr int kBytes = 4 * kWords;
   static constexpr bool kOfBlocks = std::is_same_v<GroupType, BlockGroup>;
   static constexpr bool kOfThreads = std::is_same_v<GroupType, LaneGroup<1>>;
+  static constexpr int kFirstThatEnds = kFirst;
   static constexpr bool kLooksAhead = false;
   static constexpr bool kReadsMuch = false;
   static constexpr bool kOfPlainRows = false;

@@ -5,6 +5,7 @@
 
 #include "kernels/primitives/row_ahead.h"
 #include "kernels/primitives/row_holding.h"
+#include "kernels/primitives/row_keeping.h"
 #include "kernels/primitives/row_share.h"
 #include "kernels/primitives/row_tuning_tables.h"
 #include "kernels/primitives/tile_bytes.h"
@@ -222,14 +223,16 @@ RowTuning TuneRowsOfBlocks(std::int64_t row_bytes, bool plain, bool small_blocks
 std::string RowTuning::ToString() const {
   const std::string text = std::to_string(threads) + " threads x " + std::to_string(vector_bytes * vectors) + " bytes";
   const std::string fetched = rows_ahead > 0 ? ", asks " + std::to_string(rows_ahead) + " rows ahead" : "";
+  const std::string taken = turns > 1 ? ", " + std::to_string(turns) + " times" : "";
+  const std::string kept = keeps_parameters ? ", keeps parameters" : "";
   switch (method) {
     case Method::kLanes:
-      return text + ", " + std::to_string(rows_of_block) + " rows a block" + (in_tile ? ", in a tile" : "") +
-             (turns > 1 ? ", " + std::to_string(turns) + " times" : "") + fetched;
+      return text + ", " + std::to_string(rows_of_block) + " rows a block" + (in_tile ? ", in a tile" : "") + taken +
+             kept + fetched;
     case Method::kBlocks:
       return text + ", " + std::to_string(cluster_blocks) + " blocks a row" + (in_shared ? ", in shared memory" : "") +
              (looks_ahead ? ", looking ahead" : "") + (balanced ? ", balanced" : "") +
-             (reads_much ? ", reads much" : "") + fetched;
+             (reads_much ? ", reads much" : "") + taken + kept + fetched;
     case Method::kStream:
       break;
   }
@@ -268,6 +271,7 @@ RowTuning TuneRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, int 
   const bool plain = InVectors(access);
   const bool small_blocks = HasSmallBlocks(work, access);
   const bool in_words = AreHeldInWords(row_bytes, element_bytes);
+  const bool may_keep = in_words && access == RowAccess::kOdd && device.fast_memory;
   if (in_words ? row_bytes <= WordShapesOf(element_bytes).LongestRow() : row_bytes <= kBytesOfStretch) {
     RowTuning tuning = in_words ? ShareWarpsInWords(row_bytes, element_bytes) : ShareWarpsInVectors(row_bytes);
     if (tuning.threads == 1) {
@@ -288,7 +292,7 @@ RowTuning TuneRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, int 
       tuning.rows_of_block = in_words ? kBlockThreadsOfTiledWords / tuning.threads : tuning.rows_of_block;
     }
     tuning.rows_ahead = RowsAhead(work, row_bytes, rows, element_bytes, plain, device.fast_memory, tuning);
-    return tuning;
+    return may_keep ? KeepParametersOfMany(work, row_bytes, rows, element_bytes, tuning) : tuning;
   }
   if (row_bytes > device.LongestHeldRowBytes(row_bytes, element_bytes)) {
     return StreamRows(work, row_bytes, rows, element_bytes);
@@ -307,7 +311,7 @@ RowTuning TuneRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, int 
   }
   tuning.balanced = tuning.cluster_blocks > 2 && AreBalanced(work, row_bytes, rows, plain, tuning);
   tuning.rows_ahead = RowsAhead(work, row_bytes, rows, element_bytes, plain, device.fast_memory, tuning);
-  return tuning;
+  return may_keep ? KeepParametersOfMany(work, row_bytes, rows, element_bytes, tuning) : tuning;
 }
 
 }  // namespace kernelwire

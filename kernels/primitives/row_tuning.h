@@ -50,11 +50,13 @@ struct RowTuning {
   int rows_of_block = 1;
   /// From a block's first row to the one that it asks the second-level cache for (fetch_ahead.cuh); 0: for none.
   int rows_ahead = 0;
-  int turns = 1;  // as often a block of lanes has rows_of_block rows, one after another
+  int turns = 1;  // as often a block has rows_of_block rows, one after another
   /// The launch reads so much that the second-level cache had better keep that than its results (CachePriority).
   bool reads_much = false;
   /// Lanes' rows pass through a tile of their block's (row_tile.cuh).
   bool in_tile = false;
+  /// Blocks have `turns` times rows that begin alike, and keep their parameters in shared memory (row_keeping.h).
+  bool keeps_parameters = false;
   StreamedParts parts = {};
 
   std::string ToString() const;

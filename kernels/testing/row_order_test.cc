@@ -92,12 +92,13 @@ HostTensor ThreeKindsOfRows(DataType dtype, std::int64_t width) {
   return three;
 }
 
-/// Three rows over and over in a large tensor are in each place what they are in a tensor of three. `apart`: elements
-/// between the rows of the large one, and those of its results.
-void ExpectRowsOfLargeTensorAlike(const RowOrder& order, std::int64_t width, std::int64_t apart, DeviceRunner& device) {
+/// Three rows over and over in a tensor of `mib` MiB are in each place what they are in a tensor of three. `apart`:
+/// elements between the rows of the large one, and those of its results.
+void ExpectRowsOfLargeTensorAlike(const RowOrder& order, std::int64_t width, std::int64_t apart, DeviceRunner& device,
+                                  std::size_t mib = 66) {
   const auto& [name, row_inputs, parameters, dtype] = order;
   const auto row_bytes = static_cast<std::size_t>(width) * SizeOf(dtype);
-  const std::size_t rows = (std::size_t{66} << 20) / row_bytes + 1;
+  const std::size_t rows = (mib << 20) / row_bytes + 1;
   OperatorCase of_three;
   of_three.name = "three_rows";
   of_three.inputs.assign(static_cast<std::size_t>(row_inputs), ThreeKindsOfRows(dtype, width));
@@ -147,6 +148,27 @@ TEST_P(RowOrderTest, RowsOfLargeTensorsAreThoseOfSmallOnes) {
     // Whole vectors, which begin everywhere.
     for (const std::int64_t width : {640, 1152, 3072, 12288, 40000, 140000}) {
       ExpectRowsOfLargeTensorAlike(GetParam(), width, 1, *device);
+    }
+  }
+}
+
+/// Those of layer_norm have one in tensors that are larger still, in words of 16-bit elements: rows that half a warp
+/// holds, or a warp, in every number of words, and those of blocks. Some begin in the middle of a word.
+TEST(LargestTensorsTest, RowsOfTheLargestTensorsAreThoseOfSmallOnes) {
+  SCOPED_TRACE("seed " + std::to_string(kRowSeed));
+  for (const DataType dtype : {DataType::kBf16, DataType::kFp16}) {
+    const RowOrder order{"layer_norm", 1, 2, dtype};
+    for (DeviceRunner* const device : AllDeviceRunners()) {
+      if (device->name() == "host") {
+        continue;
+      }
+      for (const std::int64_t width : {515, 701, 802, 961, 1153, 1281, 1537, 1601, 1999, 2301, 2559, 8001}) {
+        ExpectRowsOfLargeTensorAlike(order, width, 0, *device, 193);
+      }
+      for (const std::int64_t width : {257, 301, 350, 385, 511, 2561, 3501, 4097, 5001, 6002, 7001, 7501}) {
+        ExpectRowsOfLargeTensorAlike(order, width, 0, *device, 97);
+      }
+      ExpectRowsOfLargeTensorAlike(order, 4097, 0, *device, 385);
     }
   }
 }

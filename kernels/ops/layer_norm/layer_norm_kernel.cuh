@@ -7,9 +7,10 @@
 #include <type_traits>
 
 #include "kernels/core/launch.h"
+#include "kernels/ops/layer_norm/layer_norm_again.cuh"
+#include "kernels/ops/layer_norm/layer_norm_kept.cuh"
 #include "kernels/ops/layer_norm/layer_norm_row.cuh"
 #include "kernels/ops/layer_norm/layer_norm_stream.cuh"
-#include "kernels/primitives/row_again.cuh"
 #include "kernels/primitives/row_launch.cuh"
 #include "kernels/primitives/row_mean.cuh"
 #include "kernels/primitives/row_moments.cuh"
@@ -95,30 +96,6 @@ __device__ __forceinline__ void StoreNormalisedByWide(const Group& group, const 
                       weight.FetchedValues(v, weights);
                       bias.FetchedValues(v, biases);
                     });
-}
-
-/// The same with parameters of any type and kind that begin anywhere, or in f64. Out of line, and nothing of the held
-/// row goes along.
-template <typename Held, typename Acc, typename Group, typename Row>
-__device__ __noinline__ void NormaliseAgain(const Group group, const Row row, const Moments<Acc> moments,
-                                            const NormEpsilon epsilon) {
-  using T = typename Held::Element;
-  const auto inv_std_dev = moments.template InvStdDev<T>(epsilon);
-  StoreStatistics(group, row, moments, inv_std_dev);
-  if (row.y == nullptr) {
-    return;
-  }
-  const Normalisation<Acc, std::decay_t<decltype(inv_std_dev)>> normalisation(moments, inv_std_dev);
-  const int count = row.x.count;
-  const ParameterAgain<T, Acc> weight(row.weight_word, row.weight, Acc{1});
-  const ParameterAgain<T, Acc> bias(row.bias_word, row.bias, Acc{0});
-  ForEachAgain<Held, Acc>(group, RowAgain<T>{row.x.data}, row.y, count, [&](int index, auto& values) {
-    std::remove_reference_t<decltype(values)> weights;
-    std::remove_reference_t<decltype(values)> biases;
-    weight.Values(index, count, weights);
-    bias.Values(index, count, biases);
-    Normalise(normalisation, weights, biases, values);
-  });
 }
 
 /// What is read of a row: besides the thread's own part, for blocks, its beginning.
@@ -239,6 +216,10 @@ struct LayerNormKernels {
   static constexpr auto kHeld =
       &LayerNormResidentKernel<T, Shape, kAccess,
                                kFew && InVectors(kAccess) && Shape::kBytes <= 64 && !Shape::kReadsMuch>;
+  template <typename Shape>
+  static constexpr auto kKept = &LayerNormKeptKernel<T, Shape>;
+  template <typename Shape>
+  static constexpr std::size_t kPairBytes = sizeof(KeptPair<T, Shape>);
   template <typename Out, StreamAccess kAccess>
   static constexpr auto kStreamed = &LayerNormStreamKernel<T, Out, kAccess>;
 };

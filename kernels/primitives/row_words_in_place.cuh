@@ -1,0 +1,215 @@
+// A row of 2-byte elements in the registers of the group that works on it, in words as memory has them.
+//
+// A row may begin in the middle of a word. Then row_words.cuh moves its words by an element on their way in, and back
+// on their way out, which takes lanes three instructions each time. Here they stay: a lane's word has the second
+// element of the row's word before and the first of its own. What is summed of first and of second halves is kept
+// apart, so that all that lanes hand over is one of the two sums of a row. Additions are those of row_words.cuh, in the
+// same order, and results have the same bits.
+//
+// Parameters of elements are not where those of a row's words are, so this is for blocks that have many rows which
+// begin alike (kept_parameters.cuh).
+#ifndef KERNELWIRE_KERNELS_PRIMITIVES_ROW_WORDS_IN_PLACE_CUH_
+#define KERNELWIRE_KERNELS_PRIMITIVES_ROW_WORDS_IN_PLACE_CUH_
+
+#include <cuda_runtime.h>
+
+#include <type_traits>
+
+#include "kernels/primitives/granule.cuh"
+#include "kernels/primitives/row_group.cuh"
+#include "kernels/primitives/row_moments.cuh"
+
+namespace kernelwire {
+
+/// Which words of its rows are a thread's, where all begin alike. Group: lanes, or a block that has rows to itself.
+template <typename Group, int kWords>
+struct SpanOfWords {
+  static constexpr bool kOfBlocks = std::is_same_v<Group, BlockGroup>;
+  static constexpr int kStep = 2 * Group::kLanes;  // elements from one of a thread's words to its next
+
+  int first;   // this thread's first word
+  int left;    // elements from there to the row's end
+  int count;   // words of a lane from the warp's first to the row's end
+  bool odd;    // rows begin with the second half of a word, whose first is another row's
+  bool leads;  // and the first half of this thread's first word is summed as another warp's
+  bool full;   // the warp has all words that it can hold, and looks for no end
+
+  /// `width`: of rows. `odd_elements`: 1 if they are odd, else 0. Found where it is needed rather than remembered, for
+  /// which there are no registers. Requires: the group has room for both together; only rows of odd widths are odd
+  /// where tensors begin with a word, and it has for these.
+  __device__ __forceinline__ SpanOfWords(int width, int odd_elements) {
+    int thread = static_cast<int>(threadIdx.x);
+    asm volatile("" : "+r"(thread));
+    const int lane = thread % Group::kLanes;
+    const int first_of_warp = kOfBlocks ? (thread - lane) * kWords : 0;
+    const int left_of_warp = width + odd_elements - 2 * first_of_warp;
+    first = first_of_warp + lane;
+    left = left_of_warp - 2 * lane;
+    count = (left_of_warp + kStep - 1) / kStep;
+    odd = odd_elements != 0;
+    leads = odd && lane == 0;
+    full = kOfBlocks && left_of_warp >= kStep * kWords;
+  }
+
+  /// From the row's first element to this thread's first word.
+  __device__ __forceinline__ int FirstElement() const { return 2 * first - (odd ? 1 : 0); }
+  /// Whether this thread's first word has another row's element.
+  __device__ __forceinline__ bool IsShared() const { return odd && first == 0; }
+};
+
+/// What one thread has of a row of T. All members of the group call each function together. `kFirst`: the first word of
+/// a thread that may reach beyond a row's end.
+template <typename T, typename Group, int kWordsOfThread, int kFirst>
+struct WordsInPlace {
+  static_assert(sizeof(T) == 2);
+  using Element = T;
+  using Span = SpanOfWords<Group, kWordsOfThread>;
+  static constexpr int kWords = kWordsOfThread;
+  /// Where a warp has several rows, lanes that go over one again do so alone.
+  static constexpr bool kStoresTogether = Group::kLanes < 32;
+
+  Word words[kWords];
+
+  /// Reads the row at `x`. `is_last`: of its tensor; behind its end there is no memory.
+  __device__ __forceinline__ void Load(const Span& span, const T* x, bool is_last) {
+    const T* const from = x + span.FirstElement();
+    if (is_last) {
+      LoadLast(span, from);
+    } else if (span.full) {
+      LoadWords<true>(span, from);
+    } else {
+      LoadWords<false>(span, from);
+    }
+    if constexpr (Span::kOfBlocks) {
+      if (span.leads && span.left > kWords * Span::kStep) {
+        following_ = HalfAt(from + kWords * Span::kStep);
+      }
+    }
+  }
+
+  /// This thread's part of the deviations from `mean`: DeviationsOf of the same row in RowWords.
+  __device__ __forceinline__ Deviations<float> DeviationsFrom(const Group& group, const Span& span, float mean) const {
+    return span.full ? SumsFrom<true>(group, span, mean) : SumsFrom<false>(group, span, mean);
+  }
+
+  /// See RowLayout.
+  __device__ __forceinline__ void StayPacked() {
+    const unsigned zero = std::is_same_v<T, __half> ? UnknownZero() : 0;
+#pragma unroll
+    for (Word& word : words) {
+      word.words[0] ^= zero;
+      Opaque(word);
+    }
+  }
+
+  /// Writes result(v), for word `v`, to the row at `y`, which is as odd.
+  template <typename Result>
+  static __device__ __forceinline__ void Store(const Span& span, T* y, const Result& result) {
+    if (span.full) {
+      StoreWords<true>(span, y + span.FirstElement(), result);
+    } else {
+      StoreWords<false>(span, y + span.FirstElement(), result);
+    }
+  }
+
+ private:
+  /// Whether a row surely has both elements of word `v`, but for its first one.
+  template <bool kFull>
+  static __device__ __forceinline__ constexpr bool IsSure(int v) {
+    return kFull || v < kFirst;
+  }
+  /// Whether words of the warp from `v` on have nothing of the row.
+  template <bool kFull>
+  static __device__ __forceinline__ bool EndsBefore(const Span& span, int v) {
+    return Span::kOfBlocks && !IsSure<kFull>(v) && v >= span.count;
+  }
+  static __device__ __forceinline__ unsigned HalfAt(const T* at) {
+    __builtin_assume(__isGlobal(at));
+    return *reinterpret_cast<const unsigned short*>(at);
+  }
+
+  template <bool kFull>
+  __device__ __forceinline__ void LoadWords(const Span& span, const T* from) {
+#pragma unroll
+    for (int v = 0; v < kWords; ++v) {
+      LoadWordIf(IsSure<kFull>(v) || span.left > v * Span::kStep, from + v * Span::kStep, words[v]);
+    }
+  }
+
+  /// The half of a word that the row may end with is found once, rather than asked for at each.
+  __device__ __forceinline__ void LoadLast(const Span& span, const T* from) {
+    const bool ends_in_half = span.left > 0 && span.left % 2 != 0;
+    const unsigned last = ends_in_half ? HalfAt(from + span.left / Span::kStep * Span::kStep) : 0;
+#pragma unroll
+    for (int v = 0; v < kWords; ++v) {
+      LoadWordIf(span.left > v * Span::kStep + 1, from + v * Span::kStep, words[v]);
+    }
+#pragma unroll
+    for (int v = 0; v < kWords; ++v) {
+      words[v].words[0] = span.left == v * Span::kStep + 1 ? last : words[v].words[0];
+    }
+  }
+
+  template <bool kFull>
+  __device__ __forceinline__ Deviations<float> SumsFrom(const Group& group, const Span& span, float mean) const {
+    Deviations<float> halves[2] = {};
+    const auto add = [&](Deviations<float>& sums, float deviation) {
+      sums.sum += deviation;
+      sums.squares = fmaf(deviation, deviation, sums.squares);
+    };
+#pragma unroll
+    for (int v = 0; v < kWords; ++v) {
+      if (EndsBefore<kFull>(span, v)) {
+        break;
+      }
+      float values[2];
+      Unpack<T>(words[v], values);
+      const bool has_first = (IsSure<kFull>(v) || span.left > v * Span::kStep) && !(v == 0 && span.leads);
+      add(halves[0], has_first ? values[0] - mean : 0.0F);
+      add(halves[1], IsSure<kFull>(v) || span.left > v * Span::kStep + 1 ? values[1] - mean : 0.0F);
+    }
+    if (span.odd) {
+      if constexpr (Span::kOfBlocks) {
+        float values[2];
+        Unpack<T>(Word{{following_}}, values);
+        add(halves[0], span.leads && span.left > kWords * Span::kStep ? values[0] - mean : 0.0F);
+      }
+      constexpr int kLanes = Group::kLanes;
+      const int next = (group.lane() + 1) % kLanes;
+      const unsigned members = group.IsTogether() ? kWholeWarp : group.members();
+      halves[0].sum = __shfl_sync(members, halves[0].sum, next, kLanes);
+      halves[0].squares = __shfl_sync(members, halves[0].squares, next, kLanes);
+    }
+    return SumOfDeviations{}(halves[0], halves[1]);
+  }
+
+  template <bool kFull, typename Result>
+  static __device__ __forceinline__ void StoreWords(const Span& span, T* to, const Result& result) {
+#pragma unroll
+    for (int v = 0; v < kWords; ++v) {
+      if (EndsBefore<kFull>(span, v)) {
+        break;
+      }
+      const unsigned word = result(v).words[0];
+      T* const at = to + v * Span::kStep;
+      if (v > 0 && IsSure<kFull>(v)) {
+        StoreWord(at, word);
+        continue;
+      }
+      const bool has_both = IsSure<kFull>(v) || span.left > v * Span::kStep + 1;
+      StoreWordIf(has_both && !(v == 0 && span.IsShared()), at, word);
+      if (!IsSure<kFull>(v)) {
+        StoreHalfWordIf(span.left == v * Span::kStep + 1, at, word);
+      }
+      if (v == 0) {
+        StoreHalfWordIf(span.IsShared(), at + 1, word >> 16);
+      }
+    }
+  }
+
+  unsigned following_ = 0;  // of a block's warp: in its first half, the element behind its last word, which is its own
+};
+
+}  // namespace kernelwire
+
+#endif  // KERNELWIRE_KERNELS_PRIMITIVES_ROW_WORDS_IN_PLACE_CUH_
