@@ -21,13 +21,15 @@ int TurnsOf(const RowTuning& tuning, bool very_many) {
 RowTuning KeepParametersOfMany(RowWork work, std::int64_t row_bytes, std::int64_t rows, int element_bytes,
                                RowTuning tuning) {
   const bool of_lanes = tuning.method == RowTuning::Method::kLanes;
+  const bool has_kernels =
+      tuning.vector_bytes == 4 && HasKeptParameters(work, element_bytes, of_lanes ? tuning.threads : 32);
   const bool alone = of_lanes || (tuning.method == RowTuning::Method::kBlocks && tuning.cluster_blocks == 1 &&
                                   tuning.threads <= kMostThreadsOfKeptBlock);
   const auto are_many = [&](std::int64_t bytes) { return row_bytes * std::min(rows, bytes) >= bytes; };
   // Rows of a warp, and of the largest blocks, gain in larger tensors only.
   const std::int64_t least = (tuning.threads == 32 || tuning.threads > 192 ? 192 : 96) * kMib;
-  if (!alone || tuning.vector_bytes != 4 || !HasKeptParameters(work, element_bytes, of_lanes ? tuning.threads : 32) ||
-      !are_many(least)) {
+  const bool begin_with_words = row_bytes % 4 == 0;  // all of them: no word is moved anyway
+  if (!has_kernels || !alone || begin_with_words || !are_many(least)) {
     return tuning;
   }
   tuning.keeps_parameters = true;
