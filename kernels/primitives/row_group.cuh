@@ -20,6 +20,7 @@
 #include "kernels/primitives/cluster_exchange.cuh"
 #include "kernels/primitives/row_reduce.cuh"
 #include "kernels/primitives/row_tuning.h"
+#include "kernels/primitives/two_parts.cuh"
 
 namespace kernelwire {
 
@@ -84,6 +85,12 @@ class LaneGroup {
       return kLanes == 32 || together_ ? __shfl_sync(kWholeWarp, value, 0, kLanes)
                                        : __shfl_sync(members(), value, 0, kLanes);
     }
+  }
+  /// `value` of the lane at this one's place in the other half of the group.
+  template <typename T>
+  __device__ __forceinline__ T FromOtherHalf(const T& value) const {
+    return kLanes == 32 || together_ ? ShuffleXor(kWholeWarp, value, kLanes / 2)
+                                     : ShuffleXor(members(), value, kLanes / 2);
   }
 
  private:
@@ -191,6 +198,32 @@ class BlockGroup {
 template <typename Group, typename Acc, int kStretches>
 __device__ __forceinline__ Acc RowSum(Group& group, const RowParts<Acc, kStretches>& parts) {
   return group.Reduce(parts, Acc{0}, [](Acc a, Acc b) { return a + b; });
+}
+
+/// The same in more digits than f32 has. Sums of many numbers that are much alike are nearly the same in all such rows,
+/// and so is their rounding; those of a thousand numbers and less, which half a warp has, still differ enough. Two
+/// parts are quicker where lanes have a row, f64 where others meet.
+template <int kLanes>
+__device__ __forceinline__ TwoParts<float> PreciseRowSum(const LaneGroup<kLanes>& group,
+                                                         const RowParts<float, 1>& parts) {
+  if constexpr (kLanes == 1) {
+    return {parts.of_stretch[0], 0.0F};
+  } else {
+    const float half =
+        group.template ReduceWarp<kLanes / 2>(parts.of_stretch[0], [](float a, float b) { return a + b; });
+    return SumInTwo(half, group.FromOtherHalf(half));
+  }
+}
+template <int kStretches>
+__device__ __forceinline__ double PreciseRowSum(BlockGroup& group, const RowParts<float, kStretches>& parts) {
+  RowParts<double, kStretches> of_warp;
+#pragma unroll
+  for (int s = 0; s < kStretches; ++s) {
+    const float half = ReduceLanes<16>(
+        parts.of_stretch[s], [](float a, float b) { return a + b; }, kWholeWarp);
+    of_warp.of_stretch[s] = static_cast<double>(half) + static_cast<double>(ShuffleXor(kWholeWarp, half, 16));
+  }
+  return group.ReduceStretches(of_warp, 0.0, [](double a, double b) { return a + b; });
 }
 
 /// Reduces until `group` is in the turn of `before`, a copy that has reduced at least once. A function that is kept out

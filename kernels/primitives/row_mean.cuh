@@ -11,6 +11,7 @@
 #include "kernels/primitives/norm_params.h"
 #include "kernels/primitives/rounded_product.cuh"
 #include "kernels/primitives/row_group.cuh"
+#include "kernels/primitives/two_parts.cuh"
 
 namespace kernelwire {
 
@@ -23,24 +24,38 @@ template <typename T, typename Group, typename Acc>
 class RowMean {
  public:
   __device__ __forceinline__ RowMean(const WidthReciprocal& reciprocal, std::int64_t width)
-      : width_(static_cast<Acc>(static_cast<int>(width))), reciprocal_(reciprocal.As<Acc>()) {}
+      : width_(static_cast<Acc>(static_cast<int>(width))),
+        reciprocal_(reciprocal.As<Acc>()),
+        precise_reciprocal_(reciprocal.f64) {}
 
-  __device__ __forceinline__ Acc operator()(Acc sum) const {
-    if constexpr (kDivides) {
+  /// `sum`: an Acc or, of FP32 rows, a PreciseRowSum.
+  template <typename Sum>
+  __device__ __forceinline__ Acc operator()(const Sum& sum) const {
+    if constexpr (std::is_same_v<Sum, TwoParts<Acc>>) {
+      const Acc mean = RoundedProduct(sum.value, reciprocal_);
+      return Corrected(mean, fma(-mean, width_, sum.value) + sum.rest);
+    } else if constexpr (!std::is_same_v<Sum, Acc>) {
+      return static_cast<Acc>(RoundedProduct(sum, precise_reciprocal_));
+    } else if constexpr (kDivides) {
       return sum / width_;
     } else if constexpr (std::is_same_v<T, float>) {
       const Acc mean = RoundedProduct(sum, reciprocal_);
-      const Acc left = fma(-mean, width_, sum);
-      return isnan(left) ? mean : fma(left, reciprocal_, mean);  // what is left of an infinite one is no number
+      return Corrected(mean, fma(-mean, width_, sum));
     } else {
       return RoundedProduct(sum, reciprocal_);
     }
   }
 
  private:
+  /// `left`: what `mean` times the width leaves of the sum; no number, of an infinite one.
+  __device__ __forceinline__ Acc Corrected(Acc mean, Acc left) const {
+    return isnan(left) ? mean : fma(left, reciprocal_, mean);
+  }
+
   static constexpr bool kDivides = sizeof(T) == 2 && std::is_same_v<Group, BlockGroup>;
   Acc width_;
   Acc reciprocal_;
+  double precise_reciprocal_;
 };
 
 }  // namespace kernelwire

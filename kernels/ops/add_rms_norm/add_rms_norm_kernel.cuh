@@ -118,8 +118,8 @@ __global__ void __launch_bounds__(kInSmallBlocks<Shape, kAccess> ? kMostThreadsO
           weight.Prefetch(group, width);
         }
         loads.x.StayPacked(sizeof(T) == 2 ? UnknownZero() : 0);
-        const Acc sum = WithSummed<Shape>(group, loads, row,
-                                          [&](const auto& summed) { return RowSum(group, SumOfSquares<Acc>(summed)); });
+        const auto sum = WithSummed<Shape>(
+            group, loads, row, [&](const auto& summed) { return TotalOfSquares<T>(group, SumOfSquares<Acc>(summed)); });
         const RmsFactor<T, Acc> scale(mean(sum), arguments.epsilon);
         loads.x.StayPacked();
         if constexpr (kFindsAgain) {

@@ -185,8 +185,8 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess),
         if (kFetched) {
           weight.Prefetch(group, width);
         }
-        const Acc sum = WithSummed<Shape>(group, loads, row,
-                                          [&](const auto& summed) { return RowSum(group, SumOfSquares<Acc>(summed)); });
+        const auto sum = WithSummed<Shape>(
+            group, loads, row, [&](const auto& summed) { return TotalOfSquares<T>(group, SumOfSquares<Acc>(summed)); });
         loads.x.StayPacked();
         weight.StayPacked();
         const RmsFactor<T, Acc> scale(mean(sum), arguments.epsilon);

@@ -27,6 +27,17 @@ __device__ __forceinline__ RowParts<Acc, Held::kStretches> SumOfSquares(const He
   return parts;
 }
 
+/// The sum of a row's squares, of which a RowMean makes their mean. Results of FP32 rows would show its rounding, in
+/// all of a row alike.
+template <typename T, typename Group, typename Acc, int kStretches>
+__device__ __forceinline__ auto TotalOfSquares(Group& group, const RowParts<Acc, kStretches>& parts) {
+  if constexpr (std::is_same_v<T, float> && std::is_same_v<Acc, float>) {
+    return PreciseRowSum(group, parts);
+  } else {
+    return RowSum(group, parts);
+  }
+}
+
 /// What multiplies a row of T, or says that its squares have left f32 and the row must be computed in f64.
 template <typename T, typename Acc>
 struct RmsFactor {

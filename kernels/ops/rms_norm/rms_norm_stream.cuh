@@ -47,10 +47,10 @@ __device__ __forceinline__ double SumOfSquaresOf(BlockGroup& group, Source& sour
     partial += static_cast<double>(SumOfSquares<Acc>(held).of_stretch[0]);
   });
   source.Passed(true);
-  const Acc sum = RowSum(group, RowParts<Acc, 1>{{static_cast<Acc>(partial)}});
+  const double sum = TotalOfSquares<T>(group, RowParts<Acc, 1>{{static_cast<Acc>(partial)}});
   if (!std::is_same_v<Acc, float> ||
-      !MeanSquareLeavesF32(sum / static_cast<Acc>(part.end - part.first), epsilon.As<Acc>())) {
-    return static_cast<double>(sum);
+      !MeanSquareLeavesF32(static_cast<Acc>(sum) / static_cast<Acc>(part.end - part.first), epsilon.As<Acc>())) {
+    return sum;
   }
   return RowSum(group, RowParts<double, 1>{{SquaresInF64(group, source, part)}});
 }
