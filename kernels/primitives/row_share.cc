@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "kernels/primitives/row_keeping.h"
 #include "kernels/primitives/row_tuning.h"
 
 namespace kernelwire {
@@ -83,6 +84,20 @@ WordsOfShare ShareWordsThatEndWell(RowWork work, int element_bytes, std::int64_t
   return best;
 }
 
+/// The same in a smaller block's fewer words a thread where those would be 24 or more. Blocks that keep parameters are
+/// as fast so, others up to 1.14 times in tensors of 2^24 elements, and 1.36 in 2^18 (an H200).
+WordsOfShare ShareFewWordsThatEndWell(RowWork work, int element_bytes, std::int64_t share) {
+  constexpr std::int64_t kLeastShare = 192 * 14;
+  const WordsOfShare usual = ShareWordsThatEndWell(work, element_bytes, share);
+  for (int i = 0; i < WordsOfBlocks(work).count && usual.words >= 24 && share > kLeastShare; ++i) {
+    const WordsOfShare next(work, i, share);
+    if (next.words < 24 && next.threads <= kMostThreadsOfKeptBlock) {
+      return next;
+    }
+  }
+  return usual;
+}
+
 /// Blocks of a cluster, as few threads as have room for a row, four warps or more.
 struct WordsOfCluster {
   int words;
@@ -158,7 +173,7 @@ RowTuning ShareInRegisters(RowWork work, std::int64_t row_words, int element_byt
   }
   tuning.cluster_blocks = clusters && row_words > most_alone ? BlocksByTwos(row_words) : 1;
   const std::int64_t share = (row_words + tuning.cluster_blocks - 1) / tuning.cluster_blocks;
-  const WordsOfShare shared = of_moments && element_bytes == 2 ? ShareWordsThatEndWell(work, element_bytes, share)
+  const WordsOfShare shared = of_moments && element_bytes == 2 ? ShareFewWordsThatEndWell(work, element_bytes, share)
                                                                : ShareWords(work, element_bytes, share);
   tuning.threads = shared.threads;
   tuning.vectors = shared.words;

@@ -300,6 +300,16 @@ TEST(RowTuningTest, OddRowsOfLayerNormEndWhereAWarpHasFew) {
   }
 }
 
+TEST(RowTuningTest, OddRowsOfLayerNormHaveFewWordsAThreadWhereSmallBlocksHoldThem) {
+  for (const std::int64_t width : {5401, 5773, 6001, 6357, 7001, 7233, 7671, 8001, 8959}) {
+    const RowTuning tuning = TuneRows(RowWork::kMoments, 2 * width, 1000, 2, RowAccess::kOdd, {true, 227 << 10});
+    SCOPED_TRACE(std::to_string(width) + ": " + tuning.ToString());
+    EXPECT_LE(tuning.vectors, 20);
+    EXPECT_LE(tuning.threads, 224);
+    EXPECT_EQ(tuning.cluster_blocks, 1);
+  }
+}
+
 TEST(RowTuningTest, LongRowsOfVectorsThatBeginElsewhereLieInSharedMemory) {
   const RowDevice device{true, 227 << 10};
   const auto in_shared = [&](RowWork work, std::int64_t width, int element_bytes) {
