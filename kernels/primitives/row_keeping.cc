@@ -6,14 +6,25 @@ namespace kernelwire {
 namespace {
 
 constexpr std::int64_t kMib = std::int64_t{1} << 20;
+constexpr std::int64_t kMostRows = 1024 * kMib;  // that make a difference
 
-/// Rows that a block, or each warp of one, has. The first waits for the parameters, so fewer are slower; the last ones
-/// leave multiprocessors without work, so more are.
-int TurnsOf(const RowTuning& tuning, bool very_many) {
+/// From how many MiB on. Rows of half a warp, which have the most instructions for their elements, gain in the smallest
+/// tensors, those of a warp, and of the largest blocks, in the largest only.
+std::int64_t LeastMibOf(const RowTuning& tuning) {
+  const bool of_half_warps = tuning.method == RowTuning::Method::kLanes && tuning.threads < 32;
+  return of_half_warps ? 12 : tuning.threads == 32 || tuning.threads > 192 ? 192 : 96;
+}
+
+/// Rows that a block, or each warp of one, has in a tensor of `mib` MiB. The first waits for the parameters, so fewer
+/// are slower; the last ones leave multiprocessors without work, so more are.
+int TurnsOf(const RowTuning& tuning, std::int64_t mib) {
   if (tuning.method == RowTuning::Method::kBlocks) {
-    return very_many ? 6 : 3;
+    return mib >= 384 ? 6 : 3;
   }
-  return tuning.threads < 32 || tuning.vectors > 20 ? 3 : tuning.vectors <= 10 ? 6 : 4;
+  if (tuning.threads < 32) {
+    return mib >= 96 ? 3 : 2;
+  }
+  return tuning.vectors > 20 ? 3 : tuning.vectors <= 10 ? 6 : 4;
 }
 
 }  // namespace
@@ -25,16 +36,14 @@ RowTuning KeepParametersOfMany(RowWork work, std::int64_t row_bytes, std::int64_
       tuning.vector_bytes == 4 && HasKeptParameters(work, element_bytes, of_lanes ? tuning.threads : 32);
   const bool alone = of_lanes || (tuning.method == RowTuning::Method::kBlocks && tuning.cluster_blocks == 1 &&
                                   tuning.threads <= kMostThreadsOfKeptBlock);
-  const auto are_many = [&](std::int64_t bytes) { return row_bytes * std::min(rows, bytes) >= bytes; };
-  // Rows of a warp, and of the largest blocks, gain in larger tensors only.
-  const std::int64_t least = (tuning.threads == 32 || tuning.threads > 192 ? 192 : 96) * kMib;
+  const std::int64_t mib = row_bytes * std::min(rows, kMostRows) / kMib;
   const bool begin_with_words = row_bytes % 4 == 0;  // all of them: no word is moved anyway
-  if (!has_kernels || !alone || begin_with_words || !are_many(least)) {
+  if (!has_kernels || !alone || begin_with_words || mib < LeastMibOf(tuning)) {
     return tuning;
   }
   tuning.keeps_parameters = true;
   tuning.rows_of_block = of_lanes ? ThreadsOfKeptBlock(tuning.vectors) / tuning.threads : 1;
-  tuning.turns = TurnsOf(tuning, are_many(384 * kMib));
+  tuning.turns = TurnsOf(tuning, mib);
   tuning.rows_ahead = 0;  // a block asks for its next one
   return tuning;
 }

@@ -30,7 +30,8 @@ TEST(RowKeepingTest, BlocksKeepParametersOfLargeTensorsOfOddRowsWhereMemoryIsFas
   EXPECT_FALSE(keeps(RowWork::kMoments, 4096, 2, 512, true, RowAccess::kDense)) << "whole vectors";
   EXPECT_FALSE(keeps(RowWork::kMoments, 4097, 4, 512, true));
   EXPECT_FALSE(keeps(RowWork::kMoments, 4098, 2, 512, true)) << "each begins with a word";
-  EXPECT_TRUE(keeps(RowWork::kMoments, 301, 2, 96, true)) << "two a warp";
+  EXPECT_TRUE(keeps(RowWork::kMoments, 301, 2, 12, true)) << "two a warp";
+  EXPECT_FALSE(keeps(RowWork::kMoments, 301, 2, 11, true));
   EXPECT_FALSE(keeps(RowWork::kMoments, 201, 2, 512, true)) << "four a warp";
   EXPECT_FALSE(keeps(RowWork::kMoments, 12289, 2, 512, true)) << "a large block each";
   EXPECT_FALSE(keeps(RowWork::kMoments, 65537, 2, 512, true)) << "several blocks each";
