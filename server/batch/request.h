@@ -71,6 +71,9 @@ class Request {
   /// Copies bytes [offset, offset + bytes) of a present input, as staged, to `destination`. For every input of every
   /// part, by the thread that called Submit or ResumeStaging. An error ends the request.
   virtual absl::Status CopyInput(int input, std::size_t offset, std::size_t bytes, void* destination) = 0;
+  /// Every input of every part has been copied: CopyInput will not be called again, and what it reads may go, long
+  /// before the request ends. Once, by the same thread; not after an error.
+  virtual void InputsCopied() {}
   /// A request that had to wait has got its place: arrange for a thread that may copy to call Scheduler::ResumeStaging.
   /// Must not block.
   virtual void Placed() = 0;

@@ -36,6 +36,9 @@ void Scheduler::Stage(Request* request) {
 /// Whether the request goes on. If not, it may be gone.
 bool Scheduler::StagePart(RequestPart* part) {
   absl::Status status = CopyPart(*part);
+  if (status.ok() && part == &part->request->parts_.back()) {
+    part->request->InputsCopied();
+  }
   const Nanos now = clock_->Now();
   bool goes_on = false;
   Aftermath after;

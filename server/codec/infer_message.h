@@ -62,7 +62,9 @@ class InferMessage {
   /// Copies bytes [offset, offset + bytes) of an input. Requires: all_raw(), and that the input has them.
   void CopyRaw(int index, std::size_t offset, std::size_t bytes, void* destination) const;
 
-  /// Lets go of the slices and forgets the request.
+  /// Lets go of the slices, which nothing but CopyInput and CopyRaw need: they may not be called again.
+  void LetGoOfInputs() { slices_.clear(); }
+  /// The same, and forgets the request.
   void Clear();
 
  private:

@@ -292,6 +292,24 @@ TEST_F(InferMessageBindTest, NoTextOfTheClientMakesAMessageLong) {
   }
 }
 
+TEST_F(InferMessageBindTest, TheMessagesBytesGoWithItsInputs) {
+  std::string bytes = PlainRequest().SerializeAsString();
+  bool gone = false;
+  {
+    const grpc::Slice slice(
+        bytes.data(), bytes.size(), [](void* flag) { *static_cast<bool*>(flag) = true; }, &gone);
+    ASSERT_TRUE(message_.Parse(grpc::ByteBuffer(&slice, 1)).ok());
+  }
+  ASSERT_TRUE(message_.Bind(ProbeCatalog()).ok());
+  std::string copy(16, '?');
+  ASSERT_TRUE(message_.CopyInput(0, copy.data()).ok());
+  EXPECT_FALSE(gone);
+  message_.LetGoOfInputs();
+  EXPECT_TRUE(gone);
+  EXPECT_EQ(message_.id(), "request 1");
+  EXPECT_THAT(message_.outputs(), ElementsAre(0, 1));
+}
+
 TEST_F(InferMessageBindTest, AMessageIsReusedAfterAnyEnd) {
   EXPECT_FALSE(BindChanged([](Request& request) { request.add_outputs()->set_name("gone"); }).ok());
   EXPECT_TRUE(Bind(PlainRequest()).ok());

@@ -66,6 +66,8 @@ absl::Status InferRequest::CopyInput(int input, std::size_t offset, std::size_t 
   return absl::OkStatus();
 }
 
+void InferRequest::InputsCopied() { message_.LetGoOfInputs(); }
+
 void InferRequest::Placed() { queue_->Post(this); }
 
 void InferRequest::Deliver() { queue_->environment().parts.scheduler->ResumeStaging(this); }

@@ -35,6 +35,7 @@ class InferRequest : public Request, private Mail {
   void CancelRequest();
 
   absl::Status CopyInput(int input, std::size_t offset, std::size_t bytes, void* destination) final;
+  void InputsCopied() final;
   void Placed() final;
 
  protected:

@@ -146,6 +146,7 @@ class FakeRequest final : public Request {
   absl::Status CopyInput(int /*input*/, std::size_t offset, std::size_t bytes, void* destination) override {
     EXPECT_FALSE(completed()) << "copied after the end";
     EXPECT_EQ(offset, copied_) << "copied twice, or out of order";
+    EXPECT_EQ(inputs_copied_, 0) << "copied after all had been";
     copied_ += bytes;
     ++copies;
     if (on_copy) {
@@ -158,6 +159,12 @@ class FakeRequest final : public Request {
     return copies < failing_copy ? absl::OkStatus() : copy_status;
   }
 
+  void InputsCopied() override {
+    EXPECT_FALSE(completed()) << "told after the end";
+    EXPECT_EQ(copied_, bytes_) << "not all of them";
+    ++inputs_copied_;
+  }
+
   void Placed() override {
     if (on_placed) {
       on_placed();
@@ -168,6 +175,7 @@ class FakeRequest final : public Request {
     EXPECT_EQ(completions_.fetch_add(1), 0) << "request " << id_ << " completed twice";
     status = completion.status;
     if (status.ok()) {
+      EXPECT_EQ(inputs_copied_, 1);
       const std::vector<std::byte> y = CopyOfOutput(completion, 0);
       EXPECT_EQ(y.size(), bytes_);
       for (std::size_t i = 0; i < y.size(); ++i) {
@@ -200,6 +208,7 @@ class FakeRequest final : public Request {
   const std::uint64_t id_;
   const std::size_t bytes_;
   std::size_t copied_ = 0;
+  int inputs_copied_ = 0;
   std::atomic<int> completions_{0};
 };
 
