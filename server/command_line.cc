@@ -25,7 +25,7 @@ Usage: kernelwire-server [flags]             serve until SIGTERM or SIGINT
 
 Examples:
   kernelwire-server
-      every usable GPU, or the host; gRPC on port 8001, metrics on port 8002
+      every GPU, or the host where there is none; gRPC on port 8001, metrics on port 8002
   kernelwire-server --device=host --address=127.0.0.1:8001 --metrics_address=
       the host path, for this machine only
   kernelwire-server --devices=0 --max_message_bytes=256MiB --staging_bytes=2GiB --max_outstanding_bytes=4GiB

@@ -25,8 +25,8 @@ ABSL_FLAG(bool, reflection, Options().rpc.reflection,
 // ---- devices ----------------------------------------------------------------------------------------------
 ABSL_FLAG(
     std::string, device, "auto",
-    "auto: CUDA where a usable GPU is, else the host; the log says which and why. cuda: the start fails without a "
-    "usable GPU. host: GPUs are left alone.");
+    "auto: CUDA where the driver shows a GPU (one that cannot be used fails the start), else the host; the log says "
+    "which and why. cuda: the start fails without a usable GPU. host: GPUs are left alone.");
 ABSL_FLAG(
     std::string, devices, "",
     "GPUs to serve on, by CUDA's numbers, separated by commas (\"0,1\"). Empty: all. They must be alike. One that "
@@ -78,8 +78,9 @@ ABSL_FLAG(std::int64_t, max_outstanding_requests, Options().scheduler.max_outsta
           "The same as a number of requests.");
 ABSL_FLAG(int, max_calls, Options().rpc.max_calls,
           "Calls alive at a time; above it they are refused unread. Health checks have a small reserve.");
-ABSL_FLAG(int, max_calls_per_peer, Options().rpc.max_calls_per_peer,
-          "Of these, calls of one connection; also told to clients as HTTP/2's limit of concurrent streams.");
+ABSL_FLAG(
+    int, max_calls_per_peer, Options().rpc.max_calls_per_peer,
+    "Of these, calls of one connection on one queue; also told to clients as HTTP/2's limit of concurrent streams.");
 ABSL_FLAG(int, max_reading_calls, Options().rpc.max_reading_calls,
           "Calls whose message is being received at a time; the others wait, unread.");
 ABSL_FLAG(int, max_streams, Options().rpc.max_streams,
