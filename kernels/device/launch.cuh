@@ -14,9 +14,12 @@
 
 namespace kernelwire {
 
+/// Of a grid along x, on every device.
+inline constexpr std::int64_t kMostBlocksOfGrid = 2147483647;
+
 /// The size of a launch. Blocks lie along x: row numbers go far beyond what y and z can hold.
 struct LaunchShape {
-  std::int64_t blocks = 0;       // 0: nothing to do; at most 2^31 - 1
+  std::int64_t blocks = 0;       // 0: nothing to do; at most kMostBlocksOfGrid
   unsigned threads = 0;          // per block
   std::size_t shared_bytes = 0;  // dynamic shared memory of a block
   unsigned cluster_blocks = 1;   // blocks per cluster; divides `blocks`; at most 16
@@ -202,11 +205,10 @@ cudaError_t ConsentTo(void (*kernel)(Parameters...), const LaunchShape& shape) {
 template <typename... Parameters, typename... Arguments>
 cudaError_t LaunchKernel(void (*kernel)(Parameters...), const LaunchShape& shape, cudaStream_t stream,
                          Arguments&&... arguments) {
-  constexpr std::int64_t kMaxBlocks = 2147483647;
   if (shape.blocks == 0) {
     return cudaSuccess;
   }
-  if (shape.blocks < 0 || shape.blocks > kMaxBlocks) {
+  if (shape.blocks < 0 || shape.blocks > kMostBlocksOfGrid) {
     return cudaErrorInvalidConfiguration;
   }
   const cudaError_t error = ConsentTo(kernel, shape);

@@ -1,4 +1,5 @@
-// Sixteen bytes that begin anywhere, put together from the two granules of shared memory that they lie in.
+// Sixteen bytes that begin anywhere, put together from the two granules, of registers or shared memory, that they lie
+// in.
 #ifndef KERNELWIRE_KERNELS_PRIMITIVES_GRANULE_SHIFT_CUH_
 #define KERNELWIRE_KERNELS_PRIMITIVES_GRANULE_SHIFT_CUH_
 

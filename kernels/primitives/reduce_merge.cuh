@@ -15,7 +15,7 @@ namespace kernelwire {
 /// A grid over `groups` pieces of work, for kernels that go on with those a grid further until none is left.
 inline LaunchShape ShapeOfGrid(std::int64_t groups, int threads) {
   LaunchShape shape;
-  shape.blocks = std::min<std::int64_t>(groups, 2147483647);
+  shape.blocks = std::min(groups, kMostBlocksOfGrid);
   shape.threads = static_cast<unsigned>(threads);
   return shape;
 }

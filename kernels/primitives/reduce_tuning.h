@@ -1,5 +1,5 @@
 // Which threads work on a reduction: a value that can be printed, chosen from what was measured on an H200
-// (tests/bench/kernels).
+// and an H100 (tests/bench/kernels).
 //
 // The order in which the elements of a result are combined follows from the operator, the type and the width: from how
 // they are cut into parts (ReduceParts), from how many threads have the vectors of a short row, and from how many lanes

@@ -6,7 +6,7 @@
 // and the stretches are the leaves of a binary tree, neighbours first. Whether a warp has one stretch or two, whether a
 // block has three warps or sixteen, and how many blocks there are, only decides who computes which part of that tree.
 // So the choice may follow from what is fastest, and the bits stay. (Blocks that hold rows in words have as many warps
-// as follow from a row's bytes instead, and no choice: row_tuning.cc.)
+// as follow from a row's bytes instead, and no choice: row_share.cc.)
 //
 // `combine` must give the same bits for (a, b) and (b, a), and `identity` must change nothing.
 #ifndef KERNELWIRE_KERNELS_PRIMITIVES_ROW_GROUP_CUH_
@@ -62,7 +62,6 @@ class LaneGroup {
 
   __device__ __forceinline__ int rank() const { return static_cast<int>(threadIdx.x % kLanes); }
   __device__ __forceinline__ int lane() const { return rank(); }
-  __device__ __forceinline__ int size() const { return kLanes; }
   __device__ __forceinline__ unsigned members() const { return MembersOfGroup<kLanes>(); }
   __device__ __forceinline__ bool IsInTurnOf(const LaneGroup& /*other*/) const { return true; }
 

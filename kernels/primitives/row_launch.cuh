@@ -127,7 +127,6 @@ std::int64_t RoomForClusters(const LaunchShape& shape) {
 /// is left. Lanes get blocks for all of their rows; blocks that look ahead stay, as many as there is room for.
 template <typename Group, typename Space, auto kKernel, typename Arguments>
 cudaError_t LaunchRows(const Arguments& arguments, std::int64_t rows, cudaStream_t stream) {
-  constexpr std::int64_t kMostBlocks = 2147483647;
   const RowTuning& tuning = arguments.tuning;
   LaunchShape shape;
   shape.cluster_blocks = static_cast<unsigned>(tuning.cluster_blocks);
@@ -136,13 +135,13 @@ cudaError_t LaunchRows(const Arguments& arguments, std::int64_t rows, cudaStream
     shape.threads = static_cast<unsigned>(tuning.threads);
     shape.shared_bytes = Space::BytesOfBlock(shape.threads) +
                          BlockGroup::SpaceOf(shape.threads / 32, shape.cluster_blocks, tuning.vector_bytes == 4);
-    shape.blocks = std::min(rows, kMostBlocks / tuning.cluster_blocks) * tuning.cluster_blocks;
+    shape.blocks = std::min(rows, kMostBlocksOfGrid / tuning.cluster_blocks) * tuning.cluster_blocks;
     if (tuning.looks_ahead) {
       shape.blocks = std::min(shape.blocks, RoomForClusters<kKernel>(shape) * tuning.cluster_blocks);
     }
   } else {
     const std::int64_t of_block = std::int64_t{tuning.rows_of_block} * tuning.turns;
-    shape.blocks = std::min((rows + of_block - 1) / of_block, kMostBlocks);
+    shape.blocks = std::min((rows + of_block - 1) / of_block, kMostBlocksOfGrid);
     shape.threads = static_cast<unsigned>(tuning.threads * tuning.rows_of_block);
     shape.shared_bytes = Space::BytesOfBlock(shape.threads);
   }
@@ -179,17 +178,16 @@ struct RowLoads {
 /// Launches rows that are walked over.
 template <typename Space, auto kKernel, typename Arguments>
 cudaError_t LaunchStream(const Arguments& arguments, std::int64_t rows, cudaStream_t stream) {
-  constexpr std::int64_t kMostBlocks = 2147483647;
   const RowTuning& tuning = arguments.tuning;
   LaunchShape shape;
   shape.threads = static_cast<unsigned>(tuning.threads);
   shape.shared_bytes = Space::BytesOfBlock(shape.threads);
   if (tuning.parts.count == 1) {
-    shape.blocks = std::min(rows, kMostBlocks);
+    shape.blocks = std::min(rows, kMostBlocksOfGrid);
     return LaunchKernel(kKernel, shape, stream, arguments, StreamedRows{0, rows, 0});
   }
   const std::int64_t blocks_of_row = 2 * std::int64_t{RangesOfRow(tuning.parts)};  // for totals, and for results
-  const std::int64_t most = std::min(StreamedRows::kMostInParts, kMostBlocks / blocks_of_row);
+  const std::int64_t most = std::min(StreamedRows::kMostInParts, kMostBlocksOfGrid / blocks_of_row);
   cudaError_t error = cudaSuccess;
   for (std::int64_t first = 0; first < rows && error == cudaSuccess; first += most) {
     const StreamedRows some = StreamedRows::InParts(tuning.parts, first, std::min(most, rows - first));
@@ -249,7 +247,8 @@ cudaError_t LaunchHeld(RowAccess access, const Arguments& arguments, std::int64_
 /// Launches rows of type T, with results of type `y_type`, by the tuning that fits them. `Kernels` names an operator's
 /// two, kHeld<Shape, access> for rows that registers hold, with results of type T, and kStreamed<Out, access> for all
 /// others, and says what work they do (kWork), how many rows they read for each result, and whether there are some for
-/// rows in vectors in the usual launch (kUsual). `reached`: see AccessOf. Sets arguments.tuning.
+/// rows in vectors in the usual launch (kUsual); where HasKeptParameters, also kKept<Shape> and kPairBytes<Shape>.
+/// `reached`: see AccessOf. Sets arguments.tuning.
 template <typename T, typename Kernels, typename Arguments>
 cudaError_t LaunchRowsOf(DataType y_type, RowAccess reached, std::int64_t rows, Arguments arguments,
                          cudaStream_t stream) {

@@ -1,4 +1,4 @@
-// What operators over rows plan and run alike: the output's type and bytes, and how work is shared among threads.
+// What operators over rows plan and run alike: the output's type, and how work is shared among threads.
 #ifndef KERNELWIRE_KERNELS_PRIMITIVES_ROW_OPERATOR_H_
 #define KERNELWIRE_KERNELS_PRIMITIVES_ROW_OPERATOR_H_
 

@@ -305,7 +305,7 @@ cudaError_t WithRowShape(const RowTuning& tuning, F&& f) {
         }
       }
       if (of_blocks) {
-        return WithWordsOfBlocks<kWork, 0>(tuning, f);
+        return WithWordsOfBlocks<kWork, WordsInUse(kWork, kElementBytes).first>(tuning, f);
       }
       return WithWordShape<kElementBytes, 0>(tuning, f);
     }

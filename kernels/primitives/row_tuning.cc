@@ -150,8 +150,8 @@ const Holdings& ForShiftedRows(RowWork work, std::int64_t row_bytes, std::int64_
 }
 
 /// Whether rows of whole vectors are held as those for a few rounds. Of wide ones that several blocks share fewer count
-/// as such: blocks that ask ahead for others' rows (row_ahead.h) have caught up with those that stay, from 64 to 512
-/// KiB, for layer_norm to 320. Not measured where memory is fast.
+/// as such: blocks that ask ahead for others' rows (row_ahead.h) have caught up with those that stay, from 36 to 512
+/// KiB, for layer_norm to 320. Not measured where memory is fast, nor of two inputs.
 bool AreForSomeRounds(RowWork work, std::int64_t row_bytes, std::int64_t rows, bool wide, bool fast_memory) {
   constexpr std::int64_t kFewer = 40 * kKiB * kKiB;
   const std::int64_t longest = kKiB * (work == RowWork::kMoments ? 320 : 512);

@@ -62,8 +62,8 @@ struct RowTuning {
   std::string ToString() const;
 };
 
-/// What is done with a row, as far as it decides how many of them should be worked on at a time. row_tuning.cc has
-/// tables in this order.
+/// What is done with a row, as far as it decides how many of them should be worked on at a time. kWordsOfBlocks and
+/// row_tuning_tables.h are in this order.
 enum class RowWork : std::uint8_t {
   kOneSum,     // one reduction (rms_norm)
   kTwoInputs,  // one reduction, over the sum of two rows (add_rms_norm)
@@ -209,8 +209,8 @@ constexpr std::size_t BytesOfShare(unsigned threads, int words) {
   return (std::size_t{4} * threads * static_cast<unsigned>(words) + 3 * std::size_t{16}) / 16 * 16;
 }
 
-/// Threads of a block in which `lanes` share a row and hold so many words each: 4 KiB or more of rows, and less
-/// than 16. Where threads have rows to themselves, small tensors want more blocks, and others have tiles that full.
+/// Threads of a block in which `lanes` share a row and hold so many words each: 3 to 20 KiB of rows. Where threads have
+/// rows to themselves, small tensors want more blocks, and others have tiles that full.
 constexpr int BlockThreadsOfWords(int lanes, int words) { return (words < 6 ? 256 : 128) / (lanes == 1 ? 2 : 1); }
 
 /// The same where their rows pass through a tile, and how many rows after one another lanes have there: 8 rows of any

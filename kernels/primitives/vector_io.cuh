@@ -82,21 +82,8 @@ struct alignas(sizeof(T) * kLength) Vector {
 template <typename T>
 inline constexpr int kWidestVector = 16 / static_cast<int>(sizeof(T));
 
-/// Reads kLength elements, widened. Requires: `from` aligned to the elements' bytes, or to 16 where they are more.
-template <int kLength, typename Acc, typename T>
-__device__ __forceinline__ void LoadWidened(const T* from, Acc (&to)[kLength]) {
-  constexpr int kPiece = kLength < kWidestVector<T> ? kLength : kWidestVector<T>;
-#pragma unroll
-  for (int i = 0; i < kLength; i += kPiece) {
-    const auto piece = *reinterpret_cast<const Vector<T, kPiece>*>(from + i);
-#pragma unroll
-    for (int j = 0; j < kPiece; ++j) {
-      to[i + j] = Widen<Acc>(piece.values[j]);
-    }
-  }
-}
-
-/// Writes kLength elements, each rounded once. Requires: alignment as above.
+/// Writes kLength elements, each rounded once. Requires: `to` aligned to the elements' bytes, or to 16 where they are
+/// more.
 template <int kLength, typename Acc, typename T>
 __device__ __forceinline__ void StoreNarrowed(const Acc (&from)[kLength], T* to) {
   constexpr int kPiece = kLength < kWidestVector<T> ? kLength : kWidestVector<T>;

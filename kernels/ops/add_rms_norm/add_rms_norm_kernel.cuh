@@ -73,7 +73,7 @@ template <typename Shape, RowAccess kAccess>
 inline constexpr bool kInSmallBlocks =
     Shape::kOfBlocks && !Shape::kOfWords && Shape::kBytes == 64 && HasSmallBlocks(RowWork::kTwoInputs, kAccess);
 
-/// Rows that blocks hold: each is read once, and written after all of it has been read.
+/// Rows that registers hold: each is read once, and written after all of it has been read.
 ///
 /// `kFew`: there are too few rows for other warps to hide the way of the weights, so there are registers for them while
 /// a and b are on their way.

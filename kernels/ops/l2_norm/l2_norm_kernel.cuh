@@ -2,8 +2,9 @@
 // tile (8 vectors a thread) of a row of FP32 or BF16 is multiplied by the power of two that brings its largest element
 // to 2^20, which rounds nothing that counts; then squares are added in f32, and sums of tiles in f64, times that power
 // squared. FP16 and FP8 need no such power, and their squares are exact in f32: an element takes part in 12 additions
-// there at most, of which those of a few squares round nothing. Elsewhere squares are f64's. Source of the scaling: J.
-// L. Blue, "A portable Fortran program to find the Euclidean norm of a vector", 1978, which has three powers for all.
+// there at most, of which those of a few squares round nothing. Squares of 8-bit integers are added as integers first,
+// others are f64's. Source of the scaling: J. L. Blue, "A portable Fortran program to find the Euclidean norm of a
+// vector", 1978, which has three powers for all.
 #ifndef KERNELWIRE_KERNELS_OPS_L2_NORM_L2_NORM_KERNEL_CUH_
 #define KERNELWIRE_KERNELS_OPS_L2_NORM_L2_NORM_KERNEL_CUH_
 

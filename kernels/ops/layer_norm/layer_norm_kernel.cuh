@@ -128,7 +128,7 @@ inline constexpr int kThreadsOfLanes = Shape::kOfWords || sizeof(T) != 2 || !kIn
 template <typename Shape, typename Held>
 inline constexpr int kParameterBytes = Shape::kInShared || (Shape::kLooksAhead && !Held::kMoves) ? 64 : 32;
 
-/// Rows that blocks hold: each is read once, and written after all of it has been read.
+/// Rows that registers hold: each is read once, and written after all of it has been read.
 ///
 /// `kFew`: there are too few rows for other warps to hide the way of weights and biases, so they are asked for before
 /// the reduction. Where there are many, that would only take the registers that let more warps run, and a row of a

@@ -1,5 +1,5 @@
-// rms_norm on the device: one kernel for rows that registers hold, one for longer rows and for results of another type
-// than x, and the launch of either. add_rms_norm is made of the same parts, so that both give the same bits.
+// rms_norm on the device: the kernel for rows that registers hold, and the launch of this one and of that for all
+// others (rms_norm_stream.cuh). add_rms_norm is made of the same parts, so that both give the same bits.
 #ifndef KERNELWIRE_KERNELS_OPS_RMS_NORM_RMS_NORM_KERNEL_CUH_
 #define KERNELWIRE_KERNELS_OPS_RMS_NORM_RMS_NORM_KERNEL_CUH_
 
@@ -41,10 +41,7 @@ __device__ __forceinline__ void StoreScaledBy(const Group& group, const Held& he
     } else {
       Unpack<T>(held.vectors[v], values);
     }
-#pragma unroll
-    for (int j = 0; j < Held::kLength; ++j) {
-      values[j] = Times(values[j], factor) * weights[j];
-    }
+    Scale(factor, weights, values);
     return Pack<T>(values);
   });
 }
@@ -96,10 +93,7 @@ __device__ __noinline__ void ScaleAgain(const Group group, const Row row, typena
   ForEachAgain<Held, Acc>(group, row, y, width, [&](int index, auto& values) {
     std::remove_reference_t<decltype(values)> weights;
     parameter.Values(index, width, weights);
-#pragma unroll
-    for (int j = 0; j < static_cast<int>(std::extent_v<std::remove_reference_t<decltype(values)>>); ++j) {
-      values[j] = Times(values[j], factor) * weights[j];
-    }
+    Scale(factor, weights, values);
   });
 }
 

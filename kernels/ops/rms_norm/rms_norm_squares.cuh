@@ -49,6 +49,15 @@ struct RmsFactor {
         leaves_f32(std::is_same_v<Acc, float> && MeanSquareLeavesF32(mean_square, epsilon.As<Acc>())) {}
 };
 
+/// Elements of a row, and what becomes of them: (x * factor) * weight.
+template <typename Acc, int kLength, typename Factor>
+__device__ __forceinline__ void Scale(const Factor& factor, const Acc (&weights)[kLength], Acc (&values)[kLength]) {
+#pragma unroll
+  for (int j = 0; j < kLength; ++j) {
+    values[j] = Times(values[j], factor) * weights[j];
+  }
+}
+
 }  // namespace kernelwire
 
 #endif  // KERNELWIRE_KERNELS_OPS_RMS_NORM_RMS_NORM_SQUARES_CUH_

@@ -79,10 +79,7 @@ __device__ __forceinline__ void StoreScaledPart(const BlockGroup& group, const S
     const auto compute = [&](std::int64_t at, Acc(&values)[Held::kLength]) {
       Acc weights[Held::kLength];
       weight.Values(at, part.width, weights);
-#pragma unroll
-      for (int j = 0; j < Held::kLength; ++j) {
-        values[j] = Times(values[j], factor) * weights[j];
-      }
+      Scale(factor, weights, values);
     };
     ForEachStretchBackwards<T>(group, part, [&](std::int64_t first, int count) {
       StoreStretch<Acc>(group, ReadStretch(group, source, part, first, count), first, count, y, out, compute);
@@ -136,10 +133,7 @@ __device__ __forceinline__ bool StoreScaledAhead(const BlockGroup& group, const 
       Acc values[Held::kLength];
       weight.FetchedValues(v, weights);
       Unpack<T>(held.vectors[v], values);
-#pragma unroll
-      for (int j = 0; j < Held::kLength; ++j) {
-        values[j] = Times(values[j], scale.factor) * weights[j];
-      }
+      Scale(scale.factor, weights, values);
       return Pack<T>(values);
     };
     Held::Store(group, row.y + first, count, nullptr, result_of, priority);

@@ -76,10 +76,9 @@ __global__ void __launch_bounds__(InterleavedTile::kThreads)
 
 template <typename T, bool kLog, typename Out>
 cudaError_t LaunchLongInterleaved(const SoftmaxArguments& arguments, cudaStream_t stream) {
-  constexpr std::int64_t kMostBlocks = 2147483647;
   const std::int64_t tiles = (arguments.inner + InterleavedTile::kRows - 1) / InterleavedTile::kRows;
   LaunchShape shape;
-  shape.blocks = std::min(arguments.pieces * tiles, kMostBlocks);
+  shape.blocks = std::min(arguments.pieces * tiles, kMostBlocksOfGrid);
   shape.threads = InterleavedTile::kThreads;
   return LaunchKernel(&SoftmaxInterleavedKernel<T, kLog, Out>, shape, stream, arguments, tiles);
 }

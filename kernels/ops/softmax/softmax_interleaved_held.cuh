@@ -200,12 +200,11 @@ __global__ void __launch_bounds__(InterleavedThread<kParts>::kThreads)
 template <int kParts, typename Kernel>
 cudaError_t LaunchInterleaved(Kernel kernel, const SoftmaxArguments& arguments, int rows, cudaStream_t stream) {
   using Thread = InterleavedThread<kParts>;
-  constexpr std::int64_t kMostBlocks = 2147483647;
   const std::int64_t of_piece = arguments.inner / rows;
   const InterleavedUnits units{of_piece, arguments.pieces * of_piece};
   LaunchShape shape;
   shape.threads = Thread::kThreads;
-  shape.blocks = std::min((units.count + Thread::kUnits - 1) / Thread::kUnits, kMostBlocks);
+  shape.blocks = std::min((units.count + Thread::kUnits - 1) / Thread::kUnits, kMostBlocksOfGrid);
   return LaunchKernel(kernel, shape, stream, arguments, units);
 }
 

@@ -1,5 +1,6 @@
-// softmax and log_softmax on the device: one kernel for rows that registers hold, one for longer rows and for results
-// of another type than x, and the launch of these and of that for interleaved rows (softmax_interleaved.cuh).
+// softmax and log_softmax on the device: the kernel for rows that registers hold, and the launch of this one, of that
+// for longer rows and results of another type than x (softmax_stream.cuh), and of those for interleaved rows
+// (softmax_interleaved.cuh).
 #ifndef KERNELWIRE_KERNELS_OPS_SOFTMAX_SOFTMAX_KERNEL_CUH_
 #define KERNELWIRE_KERNELS_OPS_SOFTMAX_SOFTMAX_KERNEL_CUH_
 
