@@ -83,6 +83,14 @@ class DeviceParameter {
             (dtype_ == kDataTypeOf<T> || dtype_ == DataType::kFp32));
   }
 
+  __device__ __forceinline__ bool IsAbsent() const { return !of_row_ && !for_all_; }
+
+  /// If it was left out, it is the plain row of T at `row` from here on.
+  __device__ __forceinline__ void ReadFromIfAbsent(const void* row) {
+    data_ = IsAbsent() ? row : data_;
+    same_type_ = same_type_ || IsAbsent();
+  }
+
   /// Vectors that are asked for together at most.
   static constexpr int kMostTogether = 64 / static_cast<int>(sizeof(Unit));
   static constexpr int kTogether = Held::kVectors <= kMostTogether ? Held::kVectors : kMostTogether;

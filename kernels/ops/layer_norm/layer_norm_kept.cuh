@@ -15,7 +15,6 @@
 #include "kernels/primitives/fetch_ahead.cuh"
 #include "kernels/primitives/kept_parameters.cuh"
 #include "kernels/primitives/row_kept.cuh"
-#include "kernels/primitives/row_launch.cuh"
 #include "kernels/primitives/row_mean.cuh"
 #include "kernels/primitives/row_moments.cuh"
 #include "kernels/primitives/row_words_in_place.cuh"

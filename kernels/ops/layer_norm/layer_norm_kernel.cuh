@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "kernels/core/launch.h"
 #include "kernels/ops/layer_norm/layer_norm_again.cuh"
 #include "kernels/ops/layer_norm/layer_norm_kept.cuh"
 #include "kernels/ops/layer_norm/layer_norm_row.cuh"
@@ -16,6 +15,7 @@
 #include "kernels/primitives/row_moments.cuh"
 #include "kernels/primitives/row_parameter.cuh"
 #include "kernels/primitives/row_parameter_wide.cuh"
+#include "kernels/primitives/row_tuning.h"
 
 namespace kernelwire {
 
@@ -97,6 +97,10 @@ __device__ __forceinline__ void StoreNormalisedByWide(const Group& group, const 
                       bias.FetchedValues(v, biases);
                     });
 }
+
+/// Where a held row finds the bias that was left out beside its weight: memory that nobody writes, so that it is zeros
+/// from the first use of the device on. Each file of kernels has its own.
+static __device__ Granule zeros_of_row[kLongestHeldRow / sizeof(Granule)];
 
 /// What is read of a row: besides the thread's own part, for blocks, its beginning.
 template <typename Held>
@@ -181,6 +185,10 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess),
       row = again();
       weight.FindAgain(row.weight_word, row.weight);
       bias.FindAgain(row.bias_word, row.bias);
+    }
+    // Code of its own for such requests would take registers from all, and earlier this would keep the row waiting.
+    if constexpr (!kInUsualLaunch<kAccess>) {
+      bias.ReadFromIfAbsent(zeros_of_row);
     }
     const bool is_held = !moments.LeaveF32(arguments.epsilon) && row.y != nullptr;
     const bool is_same = is_held && weight.IsOfSameType() && bias.IsOfSameType();

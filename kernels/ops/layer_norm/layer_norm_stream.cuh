@@ -8,7 +8,6 @@
 #include "kernels/device/launch.cuh"
 #include "kernels/ops/layer_norm/layer_norm_row.cuh"
 #include "kernels/primitives/cache_priority.cuh"
-#include "kernels/primitives/inverse_root.cuh"
 #include "kernels/primitives/row_moments.cuh"
 #include "kernels/primitives/row_parameter.cuh"
 #include "kernels/primitives/row_parts.cuh"
@@ -93,7 +92,7 @@ __device__ __forceinline__ void StoreNormalisedAhead(const BlockGroup& group, co
     StretchParameter<Held, Acc> weight(row.weight_word, static_cast<const T*>(row.weight) + first, Acc{1});
     StretchParameter<Held, Acc> bias(row.bias_word, static_cast<const T*>(row.bias) + first, Acc{0});
     weight.Prefetch(group, count);
-    bias.Prefetch(group, count);
+    bias.Prefetch(group, count);  // of one that was left out nothing: its elements stay zeros
     const Held held = ahead.template Next<false>(group, source, range, first, count);
     const auto result_of = [&](int v, int) {
       Acc values[Held::kLength];
@@ -178,8 +177,8 @@ __device__ __forceinline__ void NormaliseRange(const BlockGroup& group, const So
   FinishNormalised<T>(group, row, range, in_acc, epsilon, [&](const auto& normalisation) {
     if constexpr (Source::kAhead) {
       using Parameter = StretchParameter<typename Source::Held, Acc>;
-      if (Parameter(row.weight_word, row.weight, Acc{1}).IsOfSameType() &&
-          Parameter(row.bias_word, row.bias, Acc{0}).IsOfSameType()) {
+      const Parameter bias(row.bias_word, row.bias, Acc{0});
+      if (Parameter(row.weight_word, row.weight, Acc{1}).IsOfSameType() && (bias.IsOfSameType() || bias.IsAbsent())) {
         StoreNormalisedAhead(group, source, ahead, row, range, normalisation, priority);
         return;
       }

@@ -105,6 +105,24 @@ TEST_P(LayerNormTest, YDoesNotDependOnWhatElseIsAskedFor) {
   }
 }
 
+/// Kernels read no memory for what was left out, and have ways of their own for requests whose parameters are all rows.
+TEST_P(LayerNormTest, AParameterThatWasLeftOutCountsAsOnesOrZeros) {
+  for (const DataType dtype : {DataType::kFp16, DataType::kBf16, DataType::kFp32, DataType::kFp64}) {
+    for (const std::int64_t width : {3,    12,   33,   100,   257,   511,   661,   1000,   1024,   1301,
+                                     2561, 4099, 8192, 12288, 20000, 20001, 70001, 131072, 300000, 532481}) {
+      SCOPED_TRACE(::testing::Message() << NameOf(dtype) << ", width " << width);
+      const HostTensor x = NormalTensor(dtype, {3, width}, 1);
+      const HostTensor weight = NormalTensor(dtype, {width}, 2);
+      const HostTensor bias = NormalTensor(dtype, {width}, 3);
+      const HostTensor ones = FilledTensor(dtype, {width}, 1.0);
+      const HostTensor zeros = FilledTensor(dtype, {width}, 0.0);
+      EXPECT_EQ(Run(MakeCase(x, weight))[0].bytes, Run(MakeCase(x, weight, zeros))[0].bytes);
+      EXPECT_EQ(Run(MakeCase(x, {}, bias))[0].bytes, Run(MakeCase(x, ones, bias))[0].bytes);
+      EXPECT_EQ(Run(MakeCase(x))[0].bytes, Run(MakeCase(x, ones, zeros))[0].bytes);
+    }
+  }
+}
+
 /// Epsilon belongs to the variance under the root: a constant row divides by sqrt(epsilon), not by zero, and its
 /// differences from the mean are exactly zero.
 TEST_P(LayerNormTest, AConstantRowIsExactlyTheBias) {
