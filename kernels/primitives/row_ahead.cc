@@ -14,11 +14,12 @@ std::int64_t KibAheadOfLanes(int element_bytes, bool are_some, const RowTuning& 
 }
 
 /// The same of blocks. Of large tensors whole vectors keep memory busy as they are, those of two inputs all, but for
-/// what layer_norm has to do with them. Wide ones of one input that begin elsewhere want the same in tensors of any
-/// size.
+/// what layer_norm has to do with them: where memory is fast and several blocks share a row, more. Wide ones of one
+/// input that begin elsewhere want the same in tensors of any size.
 std::int64_t KibAheadOfBlocks(RowWork work, std::int64_t row_bytes, int element_bytes, bool plain, bool are_some,
                               bool fast_memory, const RowTuning& tuning) {
   constexpr std::int64_t kLongRow = 512 * kKiB;
+  constexpr std::int64_t kSharedRow = 36 * kKiB;
   const bool in_vectors = tuning.vector_bytes == 16;
   const bool of_two = work == RowWork::kTwoInputs;
   if (tuning.in_shared) {
@@ -31,6 +32,9 @@ std::int64_t KibAheadOfBlocks(RowWork work, std::int64_t row_bytes, int element_
     return 2048;
   }
   const bool of_moments = work == RowWork::kMoments;
+  if (in_vectors && plain && of_moments && fast_memory && !are_some && row_bytes > kSharedRow) {
+    return 4096;
+  }
   const bool are_busy = in_vectors ? plain : of_moments && row_bytes > kLongRow;
   return are_some || !are_busy ? 3584 : of_moments || (fast_memory && element_bytes > 2) ? 2048 : 1024;
 }
@@ -43,7 +47,8 @@ int RowsAhead(RowWork work, std::int64_t row_bytes, std::int64_t rows, int eleme
   constexpr std::int64_t kShortRow = 128;                 // bytes: not measured
   const bool of_lanes = tuning.method == RowTuning::Method::kLanes;
   const std::int64_t read_bytes = (work == RowWork::kTwoInputs ? 2 : 1) * row_bytes;
-  if (tuning.looks_ahead || row_bytes <= kShortRow || read_bytes * std::min(rows, kLeastBytes) <= kLeastBytes) {
+  if (tuning.looks_ahead || tuning.roomy || row_bytes <= kShortRow ||
+      read_bytes * std::min(rows, kLeastBytes) <= kLeastBytes) {
     return 0;
   }
   const bool are_some = AreSomeRows(read_bytes, rows);

@@ -32,7 +32,7 @@ struct Holding {
 
 /// By length: the first that reaches a row is its own. The last reaches kLongestHeldRow.
 struct Holdings {
-  Holding by_length[8];
+  Holding by_length[10];
 
   const Holding& Of(std::int64_t row_bytes) const {
     const Holding* holding = by_length;
@@ -123,7 +123,14 @@ inline constexpr Holdings kOfLargeTensorsInFastMemory[][2] = {
     {{{{32, kFour, 512}, {256, kFour, 256}, {512, kEight}, {1024, kSixteen}}},
      {{{16, kFour, 512}, {256, kFour, 256}, {512, kEight}, {1024, kSixteen}}}},
     // kSoftmax
-    {{{{3, kEight}, {20, kFour, 512}, {192, kEight}, {1024, kAhead, 512}}},
+    {{{{3, kEight},
+       {20, kFour, 512},
+       {192, kEight},
+       {264, kAhead, 512},
+       {328, kAhead},
+       {392, kAhead, 512},
+       {424, kAhead},
+       {1024, kAhead, 512}}},
      {{{296, kEight},
        {328, kAheadAny, 512},
        {344, kEight},
@@ -131,8 +138,16 @@ inline constexpr Holdings kOfLargeTensorsInFastMemory[][2] = {
        {592, kAheadAny, 512},
        {1024, kAhead, 512}}}},
     // kMoments
-    {{{{3, kEight}, {6, kFour, 512}, {140, kEight}, {1024, kAhead}}},
-     {{{8, kFour, 512}, {170, kEight}, {1024, kAhead}}}},
+    {{{{3, kEight},
+       {6, kFour, 512},
+       {216, kEight},
+       {264, kAheadAny, 512},
+       {328, kAhead},
+       {392, kAhead, 512},
+       {440, kAhead},
+       {500, kAhead, 512},
+       {1024, kAhead}}},
+     {{{8, kFour, 512}, {260, kEight}, {344, kAheadAny, 512}, {1024, kAhead, 512}}}},
 };
 
 // The same of rows of vectors that are not plain: a caller has them begin elsewhere, or elements have 8 bytes. They
@@ -184,12 +199,13 @@ inline constexpr Holdings kOfLargeShiftedTensors[][2] = {
 /// The same where memory is fast.
 inline constexpr Holdings kOfLargeShiftedTensorsInFastMemory[][2] = {
     // kOneSum
-    {{{{3, kEight}, {12, kFour, 128}, {1024, kAhead, 512}}}, {{{4, kInShared}, {16, kFour, 256}, {1024, kInShared}}}},
+    {{{{3, kEight}, {8, kFour, 128}, {14, kFour, 256}, {1024, kAhead, 512}}},
+     {{{4, kInShared}, {16, kFour, 256}, {1024, kInShared}}}},
     // kTwoInputs
-    {{{{15, kFour, 256}, {28, kRoomy, 512}, {64, kFour, 128}, {512, kInShared}, {1024, kAhead, 512}}},
-     {{{15, kFour, 256}, {26, kRoomy, 512}, {64, kFour, 128}, {512, kInShared}, {1024, kAhead, 512}}}},
+    {{{{16, kFour, 256}, {20, kRoomy, 512}, {32, kFour, 256}, {64, kFour, 128}, {512, kInShared}, {1024, kAhead, 512}}},
+     {{{16, kFour, 256}, {20, kRoomy, 512}, {28, kFour, 256}, {512, kInShared}, {1024, kAhead, 512}}}},
     // kSoftmax
-    {kOfLargeShiftedTensors[2][0], {{{512, kEight}, {1024, kInShared}}}},
+    {{{{16, kFour, 256}, {512, kEight}, {592, kAheadAny, 512}, {1024, kAhead}}}, {{{512, kEight}, {1024, kInShared}}}},
     // kMoments
     {kOfLargeShiftedTensors[3][0], {{{1024, kInShared}}}},
 };

@@ -69,7 +69,8 @@ void ExpectOrderFollowsFromBytes(RowWork work, std::int64_t row_bytes, int eleme
                   ((tuning.method == RowTuning::Method::kLanes || tuning.keeps_parameters) && rows > 1000));
       // What is asked for ahead is what another block begins with.
       ASSERT_EQ(tuning.rows_ahead % tuning.rows_of_block, 0);
-      ASSERT_TRUE(tuning.rows_ahead == 0 || (row_bytes * rows * 2 > std::int64_t{16} << 20 && !tuning.looks_ahead));
+      ASSERT_TRUE(tuning.rows_ahead == 0 ||
+                  (row_bytes * rows * 2 > std::int64_t{16} << 20 && !tuning.looks_ahead && !tuning.roomy));
       // A block's rows lie in its tile together. (Of rows in words they are what the kernel's own tile has room for.)
       ASSERT_TRUE(!tuning.in_tile || tuning.method == RowTuning::Method::kLanes);
       if (tuning.in_tile && in_words) {
