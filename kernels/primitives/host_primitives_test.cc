@@ -120,7 +120,8 @@ void Sums() {
     EXPECT_EQ((SumOfFloats<SameElements<float>, Squared>(x.data(), length)), squares) << length;
     EXPECT_EQ((SumOfFloats<Bf16Elements, Itself>(halves.data(), length)), sum) << length;
     EXPECT_EQ((SumOfFloats<Bf16Elements, Squared>(halves.data(), length)), squares) << length;
-    EXPECT_EQ(SumOfSquaresInF64<SameElements<float>>(x.data(), length), squares) << length;
+    EXPECT_EQ((SumInF64<SameElements<float>, Itself>(x.data(), length)), sum) << length;
+    EXPECT_EQ((SumInF64<SameElements<float>, Squared>(x.data(), length)), squares) << length;
   }
 }
 

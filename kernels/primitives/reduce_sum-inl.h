@@ -140,16 +140,16 @@ double SumOfFloats(const typename From::Stored* x, std::int64_t count) {
   return hn::GetLane(hn::SumOfLanes(wide, total));
 }
 
-/// The same sum of squares, in f64 all the way.
-template <class From>
-double SumOfSquaresInF64(const typename From::Stored* x, std::int64_t count) {
+/// The same, in f64 all the way.
+template <class From, class Term>
+double SumInF64(const typename From::Stored* x, std::int64_t count) {
   const hn::ScalableTag<float> d;
   const hn::ScalableTag<double> wide;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   auto total = hn::Zero(wide);
   for (std::int64_t i = 0; i < count; i += lanes) {
     const auto value = i + lanes <= count ? From::Load(d, x + i) : From::LoadPartial(d, x + i, count - i, 0.0F);
-    ForEachWidened(d, value, [&total](auto /*wide*/, auto half) HWY_ATTR { total = hn::MulAdd(half, half, total); });
+    ForEachWidened(d, value, [&total](auto tag, auto half) HWY_ATTR { total = Term::Add(tag, half, total); });
   }
   return hn::GetLane(hn::SumOfLanes(wide, total));
 }

@@ -1,7 +1,9 @@
 // dot on the host: products of f32 join the sum by fused multiply-adds, in short chains that go on in f64; products of
 // INT8 are added exactly.
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <type_traits>
 
 #include "kernels/core/operator.h"
 #include "kernels/primitives/reduce_host.h"
@@ -19,7 +21,8 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// In four chains of at most 32 multiply-adds each, then in f64.
+/// In four chains of at most 8 multiply-adds each, then in f64. Where products leave f32, or are so small that it
+/// rounds them, in f64 from the start, which holds them exactly.
 template <typename WorkType>
 struct FloatDot {
   using Work = WorkType;
@@ -38,6 +41,7 @@ struct FloatDot {
                           HWY_ATTR { return hn::MulAdd(From::Load(d, a + i), From::Load(d, b + i), sum); };
     std::int64_t i = 0;
     while (i + 4 * lanes <= count) {
+      const std::int64_t first = i;
       auto s0 = hn::Zero(d);
       auto s1 = s0;
       auto s2 = s0;
@@ -48,7 +52,14 @@ struct FloatDot {
         s2 = join(i + 2 * lanes, s2);
         s3 = join(i + 3 * lanes, s3);
       }
-      total += static_cast<double>(hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(s0, s1), hn::Add(s2, s3)))));
+      const Work sum = hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(s0, s1), hn::Add(s2, s3))));
+      if (IsExactEnough(sum)) {
+        total += static_cast<double>(sum);
+        continue;
+      }
+      for (std::int64_t again = first; again < i; again += lanes) {
+        total += SumOfProducts<From>(a + again, b + again, lanes);
+      }
     }
     for (; i < count; i += lanes) {
       total += SumOfProducts<From>(a + i, b + i, std::min(lanes, count - i));
@@ -57,6 +68,11 @@ struct FloatDot {
   Total Result(Total total) const { return total; }
 
  private:
+  static bool IsExactEnough(Work sum) {
+    constexpr Work kLeast{0x1p-100F};
+    return std::is_same_v<Work, double> || sum == Work{0} || (std::isfinite(sum) && std::abs(sum) >= kLeast);
+  }
+
   /// Of at most a vector, in f64.
   template <class From>
   static double SumOfProducts(const typename From::Stored* a, const typename From::Stored* b, std::int64_t count) {

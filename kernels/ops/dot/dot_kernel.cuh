@@ -1,5 +1,6 @@
 // What dot does with a pair of elements on the device. In f32 each product joins the sum by a fused multiply-add, which
-// rounds once; chains are 8 long, and go on in f64, as in sum. Products of INT8 are added exactly.
+// rounds once; chains are 8 long, and go on in f64, as in sum. A tile whose products leave f32, or are so small that it
+// rounds them, is gone over once more in f64, which holds them exactly. Products of INT8 are added exactly.
 #ifndef KERNELWIRE_KERNELS_OPS_DOT_DOT_KERNEL_CUH_
 #define KERNELWIRE_KERNELS_OPS_DOT_DOT_KERNEL_CUH_
 
@@ -10,6 +11,9 @@
 #include "kernels/primitives/byte_products.cuh"
 
 namespace kernelwire {
+
+/// What f32 rounds of products that are subnormal is little beside a tile's sum of this and more.
+inline constexpr float kLeastSumOfProducts = 0x1p-100F;
 
 /// f32 throughout a tile, or f64 where an element or the accumulator is.
 template <typename T>
@@ -39,7 +43,17 @@ struct FloatDot {
         sums[j] = fma(a[j], b[j], sums[j]);
       }
     }
-    total += static_cast<double>(SumPairwise<kLength>(sums));
+    const AccumulatorOf<T> sum = SumPairwise<kLength>(sums);
+    if (!kMayLeaveF32<T> || sum == 0 || (fabs(sum) <= kMostOfF32 && fabs(sum) >= kLeastSumOfProducts)) {
+      total += static_cast<double>(sum);
+    } else {
+      ForEachInTurn(tile, [&](const Operand<T, kLength, 2>& operand) {
+#pragma unroll
+        for (int j = 0; j < kLength; ++j) {
+          total = fma(Widen<double>(operand.inputs[0].Get(j)), Widen<double>(operand.inputs[1].Get(j)), total);
+        }
+      });
+    }
   }
 
   __device__ __forceinline__ void Store(const ReduceArguments& arguments, const ResultPlace& place, Total total) const {

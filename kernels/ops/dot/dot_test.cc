@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -79,6 +80,22 @@ TEST_P(DotTest, SixteenBitInputsDoNotOverflowInBetween) {
   EXPECT_THAT(Values(Case(x, y)), ElementsAre(1.0));
   const HostTensor far = FromDoubles(DataType::kFp16, {2}, {60000, 1});
   EXPECT_TRUE(std::isinf(Values(Case(far, far, {{"accumulator", std::string("FP16")}}))[0])) << "and it stays so";
+}
+
+/// Products that f32 cannot hold, and those that it would round, each by up to half of itself.
+TEST_P(DotTest, ProductsThatLeaveF32AreAddedInF64) {
+  for (const std::int64_t width : {4, 64, 256, 1000, 5000, 100000}) {
+    const auto count = static_cast<std::size_t>(width);
+    const HostTensor large = FromDoubles(DataType::kFp32, {width}, std::vector<double>(count, 2e19));
+    std::vector<double> signs(count, 2e19);
+    std::fill(signs.begin() + width / 2, signs.end(), -2e19);
+    const double all = static_cast<double>(width) * 4e38;
+    EXPECT_NEAR(Values(Case(large, FromDoubles(DataType::kFp32, {width}, signs)))[0], 0.0, 1e-10 * all) << width;
+    const HostTensor small = FromDoubles(DataType::kFp32, {width}, std::vector<double>(count, 1.05e-21));
+    const double x = ToDoubles(small)[0];
+    const double expected = static_cast<double>(width) * x * x;
+    EXPECT_NEAR(Values(Case(small, small))[0], expected, std::max(expected * 1e-6, 0x1p-149)) << width;
+  }
 }
 
 TEST_P(DotTest, NoPairIsLostAtAnyWidth) {

@@ -44,10 +44,10 @@ struct SquareSum {
     if constexpr (std::is_same_v<Work, double>) {
       total += SumOfDoubles(x, count);
     } else if constexpr (kInF64) {
-      total += SumOfSquaresInF64<From>(x, count);
+      total += SumInF64<From, Squared>(x, count);
     } else {
       const double sum = SumOfFloats<From, Squared>(x, count);
-      total += sum >= kLeast && sum <= kMost ? sum : SumOfSquaresInF64<From>(x, count);
+      total += sum >= kLeast && sum <= kMost ? sum : SumInF64<From, Squared>(x, count);
     }
   }
 

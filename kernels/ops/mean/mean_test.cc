@@ -60,6 +60,16 @@ TEST_P(MeanTest, OfIntegersNeverOverflows) {
       ElementsAre(9223372036854774784.0));
 }
 
+/// Sums of the largest numbers leave f32, their means do not.
+TEST_P(MeanTest, OfTheLargestNumbersIsOneOfThem) {
+  for (const DataType type : {DataType::kFp32, DataType::kBf16}) {
+    for (const std::int64_t width : {2, 64, 1000, 100000}) {
+      const HostTensor x = FromDoubles(type, {width}, std::vector<double>(static_cast<std::size_t>(width), 3e38));
+      EXPECT_THAT(Values(ReductionOf(x)), ElementsAre(ToDoubles(x)[0])) << NameOf(type) << ", " << width;
+    }
+  }
+}
+
 /// A 16-bit accumulator loses what does not fit beside a large partial sum, and the mean with it.
 TEST_P(MeanTest, SixteenBitAccumulatorsAreHonoured) {
   const HostTensor x = FromDoubles(DataType::kFp16, {8}, std::vector<double>(8, 60000.0));

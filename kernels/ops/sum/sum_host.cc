@@ -1,6 +1,9 @@
 // sum and mean on the host: vectorised over neighbours, threads over results, parts of long ones and tiles of columns.
 #include "kernels/ops/sum/sum_host.h"
 
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
@@ -70,7 +73,12 @@ struct FloatSum {
   template <class Rows>
   HWY_INLINE void StepColumns(const Rows& rows, Partial* totals) const {
     const hn::ScalableTag<Work> d;
-    AddWidened(d, rows.Joined(d, JoinBySum()), totals);
+    const auto joined = rows.Joined(d, JoinBySum());
+    if (std::is_same_v<Work, double> || hn::AllTrue(d, hn::IsFinite(joined))) {
+      AddWidened(d, joined, totals);
+    } else {
+      AddInF64(rows, joined, totals);
+    }
   }
 
   Total Identity() const { return 0.0; }
@@ -78,12 +86,29 @@ struct FloatSum {
   template <class From>
   void AddBlock(const typename From::Stored* x, std::int64_t count, std::int64_t /*first*/, Total& total) const {
     if constexpr (std::is_same_v<Work, float>) {
-      total += SumOfFloats<From, Itself>(x, count);
+      const double sum = SumOfFloats<From, Itself>(x, count);
+      total += std::isfinite(sum) ? sum : SumInF64<From, Itself>(x, count);
     } else {
       total += SumOfWide<double, double>(x, count);
     }
   }
   double Result(Total total) const { return finish.mean ? total / finish.count : total; }
+
+ private:
+  /// Columns whose `joined` elements left f32 once more, in f64; the bits of those beside them must not follow.
+  template <class Rows, class V>
+  static void AddInF64(const Rows& rows, V joined, Partial* totals) {
+    const hn::ScalableTag<Work> d;
+    HWY_ALIGN Work sums[HWY_MAX_BYTES / sizeof(Work)];
+    HWY_ALIGN Partial exact[HWY_MAX_BYTES / sizeof(Work)];
+    hn::Store(joined, d, sums);
+    std::copy_n(totals, hn::Lanes(d), exact);
+    JoinRowsWidened(rows, exact, [](auto /*wide*/, auto x, auto total) HWY_ATTR { return hn::Add(total, x); });
+    AddWidened(d, joined, totals);
+    for (std::size_t j = 0; j < hn::Lanes(d); ++j) {
+      totals[j] = std::isfinite(sums[j]) ? totals[j] : exact[j];
+    }
+  }
 };
 
 /// Integers, exactly: read as i32 or i64, with totals in 128 bits. Their mean is rounded once.

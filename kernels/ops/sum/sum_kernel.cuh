@@ -2,11 +2,13 @@
 //
 // Floating-point elements of a tile (8 vectors a thread) are added in f32 pairwise, and the sums of tiles in f64: so no
 // element takes part in more than 7 f32 additions, and the longest row is summed as exactly as a short one. Columns of
-// FP8 add up to four tiles before they go over to f64. Integers are added exactly.
+// FP8 add up to four tiles before they go over to f64. A tile whose sums leave f32 is added once more, in f64. Integers
+// are added exactly.
 #ifndef KERNELWIRE_KERNELS_OPS_SUM_SUM_KERNEL_CUH_
 #define KERNELWIRE_KERNELS_OPS_SUM_SUM_KERNEL_CUH_
 
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 
 #include "kernels/ops/sum/sum.h"
@@ -26,6 +28,11 @@ __device__ __forceinline__ void StoreSum(const ReduceArguments& arguments, const
     StoreResult(arguments, place, total);
   }
 }
+
+/// Whether the sum of a few elements, or of their products, may be more than f32 holds.
+template <typename T>
+inline constexpr bool kMayLeaveF32 = std::is_same_v<T, float> || std::is_same_v<T, __nv_bfloat16>;
+inline constexpr float kMostOfF32 = std::numeric_limits<float>::max();
 
 /// Floating-point elements up to f32 by way of f32; f64 in f64.
 template <typename T>
@@ -54,7 +61,17 @@ struct FloatSum {
       WidenPacked(tile[u].inputs[0], values);
       sums[u] = SumPairwise<kLength>(values);
     }
-    total += static_cast<double>(SumPairwise<kCount>(sums));
+    const AccumulatorOf<T> sum = SumPairwise<kCount>(sums);
+    if (!kMayLeaveF32<T> || fabs(sum) <= kMostOfF32) {
+      total += static_cast<double>(sum);
+    } else {
+      ForEachInTurn(tile, [&](const Operand<T, kLength, 1>& operand) {
+#pragma unroll
+        for (int j = 0; j < kLength; ++j) {
+          total += Widen<double>(operand.inputs[0].Get(j));
+        }
+      });
+    }
   }
 
   /// Columns of FP8, each word of them as one. What is rounded is added by tiles first, which keeps an element's way

@@ -246,6 +246,26 @@ TEST_P(SumTest, RealColumnsAreRoundedOnce) {
   }
 }
 
+/// The largest numbers, a few of one sign and then as many of the other: f32 holds no sum of two.
+TEST_P(SumTest, ElementsWhoseSumsLeaveF32AreAddedInF64) {
+  for (const std::int64_t width : {4, 12, 64, 256, 1000, 5000, 100000}) {
+    for (const std::int64_t runs : {2, 4}) {
+      std::vector<double> in_rows, in_columns;
+      for (std::int64_t i = 0; i < 3 * width; ++i) {
+        in_rows.push_back(i % width / (width / runs) % 2 == 0 ? 3e38 : -3e38);
+        in_columns.push_back(i / 3 / (width / runs) % 2 == 0 ? 3e38 : -3e38);
+      }
+      for (const DataType type : {DataType::kFp32, DataType::kBf16}) {
+        SCOPED_TRACE(::testing::Message() << NameOf(type) << ", width " << width << ", runs " << runs);
+        const HostTensor rows = FromDoubles(type, {3, width}, in_rows);
+        EXPECT_THAT(ToDoubles(Run(ReductionOf(rows, Axes("1")))), ::testing::Each(0.0));
+        const HostTensor columns = FromDoubles(type, {width, 3}, in_columns);
+        EXPECT_THAT(ToDoubles(Run(ReductionOf(columns, Axes("0")))), ::testing::Each(0.0));
+      }
+    }
+  }
+}
+
 TEST_P(SumTest, AHundredRunsGiveTheSameBits) {
   const OperatorCase test_case = ReductionOf(Normal(DataType::kFp32, {3, 50000}), Axes("1"));
   const std::vector<std::byte> first = Run(test_case).bytes;
