@@ -23,10 +23,12 @@ __global__ void __launch_bounds__(kSortTile)
   const int thread = static_cast<int>(threadIdx.x);
   const std::int64_t candidates = image.space.header()->candidates;
   const std::uint64_t* const ranked = RankedKeys<P>(image);
+  // Counts of other tiles have not been cleared.
+  const std::int64_t ranked_tiles = (candidates + kSortTile - 1) / kSortTile;
   ForEachTile(arguments, max(candidates, image.columns), kSortTile, [&](std::int64_t tile) {
     int ahead = 0;
     int all = 0;
-    for (std::int64_t other = thread; other < image.space.runs(); other += kSortTile) {
+    for (std::int64_t other = thread; other < ranked_tiles; other += kSortTile) {
       const int kept = image.space.kept_of_ranks()[other];
       all += kept;
       ahead += other < tile ? kept : 0;

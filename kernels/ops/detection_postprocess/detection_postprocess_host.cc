@@ -44,6 +44,18 @@ struct Chunk {
 struct LaunchScratch {
   std::vector<Chunk> chunks;
   std::vector<std::size_t> first_chunk;  // of each image, and the number of chunks behind the last
+
+  /// What a rare huge launch needed is not held for ever.
+  void GiveBackIfHuge() {
+    constexpr std::size_t kRetainedBytes = std::size_t{16} << 20;
+    std::size_t bytes = chunks.capacity() * sizeof(Chunk) + first_chunk.capacity() * sizeof(first_chunk[0]);
+    for (const Chunk& chunk : chunks) {
+      bytes += chunk.candidates.capacity() * sizeof(Candidate);
+    }
+    if (bytes > kRetainedBytes) {
+      *this = {};
+    }
+  }
 };
 
 std::int64_t RealBoxes(const Segment& segment, std::int64_t image) {
@@ -63,6 +75,9 @@ class Scanner {
 
   void Run() {
     chunk_.candidates.clear();
+    if (chunk_.count == 0) {
+      return;  // with its classes, however many: without boxes they take no bytes of the request
+    }
     if (!params_.multi_label || params_.activation == Activation::kSoftmax) {
       HWY_DYNAMIC_DISPATCH(ScanBest)(params_, places_, counted_, chunk_.first, chunk_.count, &found_);
     }
@@ -185,8 +200,12 @@ class Scanner {
   float sums_[kScanBoxes] = {};  // of softmax, by box; 0 until known, since each is at least 1
 };
 
-CountedClasses CountClasses(const Params& params) {
+/// None where there is no box: `params` may name any number of classes then.
+CountedClasses CountClasses(const Params& params, std::int64_t boxes) {
   CountedClasses counted;
+  if (boxes == 0) {
+    return counted;
+  }
   for (std::int32_t c = 0; c < params.classes; ++c) {
     const bool counts = IsAllowed(params, c);
     counted.all = counted.all && counts;
@@ -261,9 +280,19 @@ void FinishImages(const Params& params, const LaunchScratch& scratch, ParallelEx
   }
 }
 
+std::int64_t RealBoxes(const Launch& launch) {
+  std::int64_t boxes = 0;
+  for (int s = 0; s < launch.segment_count; ++s) {
+    for (std::int64_t image = 0; image < launch.segments[s].rows; ++image) {
+      boxes += RealBoxes(launch.segments[s], image);
+    }
+  }
+  return boxes;
+}
+
 void RunLaunch(const Launch& launch, ParallelExecutor& threads) {
   const Params params = launch.plan->Params<Params>();
-  const CountedClasses counted = CountClasses(params);
+  const CountedClasses counted = CountClasses(params, RealBoxes(launch));
   const ScratchLease<LaunchScratch> scratch;
   MakeChunks(launch, &*scratch);
   const auto chunks = static_cast<std::int64_t>(scratch->first_chunk.back());
@@ -273,6 +302,7 @@ void RunLaunch(const Launch& launch, ParallelExecutor& threads) {
     }
   });
   FinishImages(params, *scratch, threads);
+  scratch->GiveBackIfHuge();
 }
 
 }  // namespace

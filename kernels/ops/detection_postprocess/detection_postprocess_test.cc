@@ -85,6 +85,24 @@ TEST(DetectionPostprocessTest, CountsClassesInsideOneGroup) {
              {{"class_agnostic", true}, {"max_per_class", std::int64_t{120}}, {"max_output", std::int64_t{600}}}));
 }
 
+// What other tiles of boxes would count is in memory that nobody has cleared.
+TEST(DetectionPostprocessTest, CountsWhatIsKeptOfFewCandidates) {
+  for (const double threshold : {0.99, 0.9999, 1.0}) {
+    ExpectOracle(
+        Planes(8400, 6, 900, 210,
+               {{"class_agnostic", true}, {"max_per_class", std::int64_t{3}}, {"score_threshold", threshold}}));
+  }
+}
+
+TEST(DetectionPostprocessTest, ClassesOfNoBoxTakeNeitherMemoryNorTime) {
+  OperatorCase made;
+  made.name = "no_boxes";
+  made.inputs.resize(5);
+  made.inputs[kPredictions] = FromDoubles(DataType::kFp32, {4 + (std::int64_t{1} << 30), 0}, {});
+  made.attributes = {{"layout", std::string("yolov8")}};
+  ExpectOracle(made);
+}
+
 // Classes beside each other in the order of scores, over several rounds, and some of them at their limit.
 TEST(DetectionPostprocessTest, KeepsManyBoxesOfSeveralClasses) {
   const AttributeList many = {{"max_output", std::int64_t{5000}}};
