@@ -80,6 +80,10 @@ struct Operator {
   /// Errors: OUT_OF_RANGE.
   absl::Status (*finish)(const Plan& plan, FinishedOutput* outputs) = nullptr;
 
+  /// Bytes that a launch touches at worst, where they can be far more than Plan::work_bytes, as when every box has to
+  /// be compared with every other: a launch that takes so long does not hang. May be null: they are not.
+  std::int64_t (*most_work_bytes)(const Launch& launch) = nullptr;
+
   KnownAnswer (*known_answer)() = nullptr;
 
   /// Whether the plan honours PlanRequest's row strides; otherwise any but 0 is refused before it is asked.

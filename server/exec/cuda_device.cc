@@ -107,8 +107,7 @@ bool CudaDevice::Run(Batch& batch) {
   }
   Announce();  // before the launch: while this thread makes it, the other one wakes up
   CudaLane& lane = *lanes_[static_cast<std::size_t>(batch.lane())];
-  const Nanos give_up_at = clock_.Now() + std::max(options_.hang_after, kShortestHang);
-  const bool waitable = lane.Start(batch, InPlace(batch), give_up_at);
+  const bool waitable = lane.Start(batch, InPlace(batch), clock_.Now(), std::max(options_.hang_after, kShortestHang));
   if (!waitable || IsSticky(lane.failure().error)) {
     Lose(Describe(lane.failure()));
   }
@@ -186,8 +185,7 @@ bool CudaDevice::IsOver(CudaLane& lane) {
   const Batch& batch = lane.batch();
   Lose(absl::UnavailableError(absl::StrCat(name_, ": a batch of '", batch.op().spec.name,
                                            "' hangs: ", batch.request_count(), " requests, ", batch.rows(),
-                                           " rows; expected its end within ",
-                                           std::max(options_.hang_after, kShortestHang) / 1'000'000, " ms")),
+                                           " rows; expected its end within ", lane.time_limit() / 1'000'000, " ms")),
        /*hung=*/true);
   return true;
 }

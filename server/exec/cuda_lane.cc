@@ -1,10 +1,22 @@
 #include "server/exec/cuda_lane.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "kernels/core/status_macros.h"
 
 namespace kernelwire {
+namespace {
+
+/// How much longer than others a launch may take before it counts as hung: what its work takes at worst at a tenth of
+/// the pace of a slow GPU, since other lanes have a part of that, too.
+Nanos AllowanceFor(const Operator& op, const Launch& launch) {
+  constexpr Nanos kBytesPerNano = 50;
+  constexpr Nanos kMost = 600'000'000'000;
+  return op.most_work_bytes == nullptr ? 0 : std::min<Nanos>(op.most_work_bytes(launch) / kBytesPerNano, kMost);
+}
+
+}  // namespace
 
 absl::StatusOr<std::unique_ptr<CudaLane>> CudaLane::Create() {
   KERNELWIRE_ASSIGN_OR_RETURN(Stream stream, Stream::Create());
@@ -25,15 +37,16 @@ CudaLane::CudaLane(Stream stream, LaunchTickets tickets, Event begin, Event copi
       computed_(std::move(computed)),
       done_(std::move(done)) {}
 
-bool CudaLane::Start(Batch& batch, bool in_place, Nanos give_up_at) {
+bool CudaLane::Start(Batch& batch, bool in_place, Nanos now, Nanos hang_after) {
   batch_ = &batch;
   in_place_ = in_place;
-  give_up_at_ = give_up_at;
   failure_ = CudaFailure{};
   const Slab& slab = batch.slab();
   std::byte* const tensors = in_place ? slab.host() : slab.device();
   // Scratch stays on the device either way: it is nobody's business beyond the kernel.
   const Launch& launch = batch.BuildLaunch({tensors, tensors, slab.device(), tensors, tickets_.data()});
+  time_limit_ = hang_after + AllowanceFor(batch.op(), launch);
+  give_up_at_ = now + time_limit_;
   // Errors stay with a thread until they are asked for, even the "not ready" of Query and the failure of another batch.
   // An operator that looks at the last error must find its own; those that do not go away come back by themselves.
   static_cast<void>(cudaGetLastError());

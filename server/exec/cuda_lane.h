@@ -30,10 +30,11 @@ class CudaLane {
   /// On the current device. Errors: CUDA's.
   static absl::StatusOr<std::unique_ptr<CudaLane>> Create();
 
-  /// Puts the batch on the stream: nothing allocated, nothing awaited. `give_up_at`: when it counts as hung.
+  /// Puts the batch on the stream: nothing allocated, nothing awaited. After `hang_after` from `now` on, and what its
+  /// operator may need at worst, it counts as hung.
   /// What is on the stream cannot be taken back when a later call fails. So even then the lane is waited for before the
   /// batch, and with it its slab, is let go. False: its end could not be marked, so there is nothing to wait for.
-  bool Start(Batch& batch, bool in_place, Nanos give_up_at);
+  bool Start(Batch& batch, bool in_place, Nanos now, Nanos hang_after);
 
   /// cudaSuccess: the work is over; cudaErrorNotReady: not yet; anything else ended it, and the device with it.
   cudaError_t Query() const { return cudaEventQuery(done_.get()); }
@@ -43,6 +44,7 @@ class CudaLane {
 
   Batch& batch() const { return *batch_; }
   Nanos give_up_at() const { return give_up_at_; }
+  Nanos time_limit() const { return time_limit_; }  // from its start until then
   const CudaFailure& failure() const { return failure_; }
 
   std::atomic<bool> in_flight{false};
@@ -62,6 +64,7 @@ class CudaLane {
   Batch* batch_ = nullptr;
   bool in_place_ = false;
   Nanos give_up_at_ = 0;
+  Nanos time_limit_ = 0;
   CudaFailure failure_;
 };
 

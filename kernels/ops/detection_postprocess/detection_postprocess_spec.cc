@@ -372,12 +372,25 @@ absl::Status CheckCounts(const Plan& plan, const PlanRequest& /*request*/, const
   return absl::OkStatus();
 }
 
+/// Whatever may become a candidate does, of one class, and none suppresses another.
+std::int64_t MostWorkBytes(const Launch& launch) {
+  const auto params = launch.plan->Params<detection::Params>();
+  auto bytes = static_cast<double>(launch.plan->work_bytes);
+  for (int s = 0; s < launch.segment_count; ++s) {
+    const std::int64_t boxes = launch.segments[s].extents[detection::kBoxesPerImage];
+    const auto candidates = static_cast<double>(std::min<std::int64_t>(SlotsOfImage(boxes, params), params.top_k));
+    bytes += 2.0 * static_cast<double>(launch.segments[s].rows) * candidates * candidates;
+  }
+  return static_cast<std::int64_t>(std::min(bytes, 0x1p62));
+}
+
 }  // namespace
 
 Operator MakeDetectionPostprocess() {
   Operator op;
   op.spec = detection::MakeSpec();
   op.plan = &PlanDetectionPostprocess;
+  op.most_work_bytes = &MostWorkBytes;
   op.check_inputs = &CheckCounts;
   op.run_host = &RunDetectionPostprocessHost;
   op.known_answer = &detection::MakeKnownAnswer;

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <string>
@@ -141,6 +142,38 @@ TEST(NmsPlanTest, WhatAKernelTakesOnceSeparatesLaunches) {
   other = request;
   other.inputs[1]->dtype = DataType::kBf16;
   EXPECT_FALSE(key == KeyOf(other, {}));
+}
+
+/// Each choice goes over all candidates: a request of a few megabytes could keep a device for hours.
+TEST(NmsPlanTest, RefusesSoftNmsThatWouldTakeForEver) {
+  const AttributeList soft = {{"soft_nms", std::string("gaussian")}};
+  EXPECT_EQ(PlanError(Request({600000, 4}, {600000}), soft),
+            "input 'boxes': expected beside 'soft_nms' at most 68719476736 comparisons an image, candidates ('top_k') "
+            "times choices ('max_per_class'), got 600000 times 600000");
+  for (const char* const limit : {"top_k", "max_per_class"}) {
+    AttributeList limited = soft;
+    limited.emplace_back(limit, std::int64_t{1000});
+    const Attributes attributes = Attributes::Parse(Nms().spec.attributes, limited).value();
+    PlanRequest request = Request({600000, 4}, {600000});
+    request.attributes = &attributes;
+    EXPECT_TRUE(PlanRequestFor(Nms(), request).ok()) << limit;
+  }
+}
+
+/// What a GPU may take for must not count as a hang, whatever the boxes are.
+TEST(NmsPlanTest, AtWorstEveryBoxIsComparedWithEveryOther) {
+  const Attributes none = Attributes::Parse(Nms().spec.attributes, {}).value();
+  PlanRequest request = Request({2, 100000, 4}, {2, 100000});
+  request.attributes = &none;
+  const Plan plan = PlanRequestFor(Nms(), request).value();
+  Segment segment{};
+  segment.rows = 2;
+  std::copy(plan.extents.begin(), plan.extents.end(), segment.extents);
+  Launch launch;
+  launch.plan = &plan;
+  launch.segments = &segment;
+  launch.segment_count = 1;
+  EXPECT_GE(Nms().most_work_bytes(launch), 2 * std::int64_t{100000} * 100000);
 }
 
 TEST(NmsPlanTest, MemoryGrowsWithTheNumberOfBoxes) {

@@ -145,6 +145,20 @@ std::int64_t EstimateWork(std::int64_t images, std::int64_t boxes) {
   return CheckedMultiply(images * boxes, per_box).value_or(std::numeric_limits<std::int64_t>::max());
 }
 
+/// Soft-NMS compares each box that it chooses with all others of its class, one choice after another.
+absl::Status CheckChoices(const nms::Params& params, std::int64_t boxes) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 36;
+  const std::int64_t candidates = std::min<std::int64_t>(boxes, params.top_k);
+  const std::int64_t choices = std::min<std::int64_t>(candidates, params.max_per_class);
+  if (params.soft == nms::SoftNms::kNone || choices == 0 || candidates <= kMost / choices) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("input 'boxes': expected beside 'soft_nms' at most ", kMost,
+                   " comparisons an image, candidates ('top_k') times choices ('max_per_class'), got ", candidates,
+                   " times ", choices));
+}
+
 absl::StatusOr<Plan> PlanNms(const PlanRequest& request) {
   KERNELWIRE_RETURN_IF_ERROR(CheckShapes(request));
   const Shape& shape = request.inputs[nms::kBoxes]->shape;
@@ -152,6 +166,7 @@ absl::StatusOr<Plan> PlanNms(const PlanRequest& request) {
   const std::int64_t images = has_images ? shape[0] : 1;
   const std::int64_t boxes = shape[has_images ? 1 : 0];
   const nms::Params params = MakeParams(request);
+  KERNELWIRE_RETURN_IF_ERROR(CheckChoices(params, boxes));
   const std::int64_t columns = std::min<std::int64_t>({boxes, params.top_k, params.max_output});
 
   Plan plan;
@@ -261,6 +276,21 @@ absl::Status FinishNms(const Plan& plan, FinishedOutput* outputs) {
   return absl::OkStatus();
 }
 
+/// All boxes of an image are of one class, and none suppresses another. In soft-NMS a block has such a class to itself,
+/// and waits for each choice; rotated boxes take a dozen times the arithmetic.
+std::int64_t MostWorkBytes(const Launch& launch) {
+  const auto params = launch.plan->Params<nms::Params>();
+  double comparisons = 0.0;
+  for (int s = 0; s < launch.segment_count; ++s) {
+    const Segment& segment = launch.segments[s];
+    const std::int64_t candidates = std::min<std::int64_t>(segment.extents[nms::kBoxesPerImage], params.top_k);
+    comparisons += static_cast<double>(segment.rows) * static_cast<double>(candidates) *
+                   static_cast<double>(std::min<std::int64_t>(candidates, params.max_per_class));
+  }
+  const double bytes_of_one = params.soft == nms::SoftNms::kNone && !params.rotated ? 2.0 : 128.0;
+  return static_cast<std::int64_t>(std::min(comparisons * bytes_of_one, 0x1p62));
+}
+
 }  // namespace
 
 Operator MakeNms() {
@@ -270,6 +300,7 @@ Operator MakeNms() {
   op.check_inputs = &CheckNmsInputs;
   op.run_host = &RunNmsHost;
   op.finish = &FinishNms;
+  op.most_work_bytes = &MostWorkBytes;
   op.known_answer = &nms::MakeKnownAnswer;
   return op;
 }
