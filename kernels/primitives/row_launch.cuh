@@ -15,7 +15,7 @@
 #include "kernels/primitives/row_access.h"
 #include "kernels/primitives/row_group.cuh"
 #include "kernels/primitives/row_kept.cuh"
-#include "kernels/primitives/row_parts.cuh"
+#include "kernels/primitives/row_parts.h"
 #include "kernels/primitives/row_shapes.cuh"
 #include "kernels/primitives/row_space.cuh"
 #include "kernels/primitives/row_stream.cuh"

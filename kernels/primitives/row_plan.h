@@ -14,7 +14,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "kernels/core/attributes.h"
 #include "kernels/core/plan.h"
 #include "kernels/core/shape.h"
 #include "kernels/core/status_macros.h"

@@ -12,7 +12,6 @@
 
 #include <cuda_runtime.h>
 
-#include <cstring>
 #include <type_traits>
 
 #include "kernels/primitives/granule.cuh"

@@ -6,13 +6,11 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "kernels/core/launch.h"
 #include "kernels/ops/rms_norm/rms_norm.h"
 #include "kernels/ops/rms_norm/rms_norm_row.cuh"
 #include "kernels/ops/rms_norm/rms_norm_squares.cuh"
 #include "kernels/ops/rms_norm/rms_norm_stream.cuh"
 #include "kernels/primitives/inverse_root.cuh"
-#include "kernels/primitives/norm_params.h"
 #include "kernels/primitives/row_again.cuh"
 #include "kernels/primitives/row_launch.cuh"
 #include "kernels/primitives/row_mean.cuh"

@@ -9,7 +9,6 @@
 #include "kernels/primitives/inverse_root.cuh"
 #include "kernels/primitives/norm_params.h"
 #include "kernels/primitives/row_group.cuh"
-#include "kernels/primitives/row_mean.cuh"
 #include "kernels/primitives/row_vectors.cuh"
 
 namespace kernelwire {

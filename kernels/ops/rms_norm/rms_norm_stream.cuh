@@ -14,7 +14,6 @@
 #include "kernels/primitives/inverse_root.cuh"
 #include "kernels/primitives/norm_params.h"
 #include "kernels/primitives/rounded_product.cuh"
-#include "kernels/primitives/row_mean.cuh"
 #include "kernels/primitives/row_parameter.cuh"
 #include "kernels/primitives/row_parts.cuh"
 #include "kernels/primitives/row_stream.cuh"

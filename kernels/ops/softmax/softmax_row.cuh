@@ -4,7 +4,6 @@
 
 #include <cstdint>
 
-#include "kernels/core/launch.h"
 #include "kernels/device/early_reads.h"
 #include "kernels/ops/softmax/softmax.h"
 #include "kernels/primitives/row_parameter.h"
