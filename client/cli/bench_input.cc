@@ -17,6 +17,8 @@ using client::Result;
 using client::Status;
 using client::StatusCode;
 
+constexpr char kUsualShape[] = "8,1024";
+
 // The names of the inputs that the operator cannot do without.
 Result<std::vector<std::string>> RequiredInputs(const client::Client& client, const Arguments& arguments) {
   if (arguments.Text("method") != kInferMethod) {
@@ -35,45 +37,64 @@ Result<std::vector<std::string>> RequiredInputs(const client::Client& client, co
   return names;
 }
 
-// All of --dtype and --shape.
-Result<std::vector<InputPlan>> PlanRequiredInputs(const client::Client& client, const Arguments& arguments) {
+// One of --dtype and --shape; `usual` is the shape without the option.
+Result<InputPlan> PlanOf(const Arguments& arguments, const std::string& usual) {
   const auto dtype = client::DataTypeFromName(arguments.Text("dtype"));
   if (!dtype.has_value()) {
     return Status(StatusCode::kInvalidArgument,
                   "--dtype: expected a type such as FP32 or BF16, got '" + arguments.Text("dtype") + "'");
   }
+  const auto shape = ParseShapeText(arguments.Has("shape") ? arguments.Text("shape") : usual);
+  const Status status = shape.ok() ? CheckInputBytes(*dtype, *shape) : shape.status();
+  if (!status.ok()) {
+    return Status(status.code(), "--shape: " + status.message());
+  }
+  return InputPlan{"", *dtype, *shape};
+}
+
+// All of --dtype and --shape.
+Result<std::vector<InputPlan>> PlanRequiredInputs(const client::Client& client, const Arguments& arguments) {
   const Result<std::vector<std::string>> names = RequiredInputs(client, arguments);
   if (!names.ok()) {
     return names.status();
   }
   const bool detections = !names->empty() && names->front() == "boxes";
-  const auto shape = ParseShapeText(arguments.Has("shape") ? arguments.Text("shape")
-                                    : detections           ? "1000,4"
-                                                           : "8,1024");
-  if (!shape.ok()) {
-    return Status(shape.status().code(), "--shape: " + shape.status().message());
+  const Result<InputPlan> plan = PlanOf(arguments, detections ? "1000,4" : kUsualShape);
+  if (!plan.ok()) {
+    return plan.status();
   }
   std::vector<InputPlan> plans;
   for (const std::string& name : *names) {
-    plans.push_back({name, *dtype, *shape});
-    if (detections && name == "scores" && !shape->empty()) {
+    plans.push_back({name, plan->dtype, plan->shape});
+    if (detections && name == "scores" && !plan->shape.empty()) {
       plans.back().shape.pop_back();
     }
   }
   return plans;
 }
 
-// NAME=TYPE:SHAPE or NAME=FILE.npy[:TYPE]. No type and no shape has ".npy" in it.
+// Whether --input names a file. No type and no shape has ".npy" in it.
+bool IsFile(const std::optional<std::pair<std::string, std::string>>& named) {
+  return named.has_value() && named->second.find(".npy") != std::string::npos;
+}
+
+// NAME=TYPE:SHAPE.
+Result<InputPlan> PlanOfInput(const std::string& text) {
+  Result<InputPlan> plan = ParseInputPlan(text);
+  return plan.ok() ? plan : Status(plan.status().code(), "--input: " + plan.status().message());
+}
+
+// NAME=TYPE:SHAPE or NAME=FILE.npy[:TYPE].
 Result<NamedArray> InputFromText(const std::string& text, std::mt19937_64& random) {
   const auto named = SplitNamed(text);
-  if (named.has_value() && named->second.find(".npy") != std::string::npos) {
+  if (IsFile(named)) {
     Result<Array> array = ReadNpyAs(named->second);
     return array.ok() ? Result<NamedArray>(NamedArray{named->first, *std::move(array)})
                       : Status(array.status().code(), "--input " + named->first + ": " + array.status().message());
   }
-  const Result<InputPlan> plan = ParseInputPlan(text);
+  const Result<InputPlan> plan = PlanOfInput(text);
   if (!plan.ok()) {
-    return Status(plan.status().code(), "--input: " + plan.status().message());
+    return plan.status();
   }
   return NamedArray{plan->name, RandomTensor(*plan, random)};
 }
@@ -87,6 +108,19 @@ std::vector<Option> BenchInputOptions() {
       {"input", OptionKind::kText, "NAME=TYPE:SHAPE|FILE", "Gives the inputs one by one instead.", "", true},
       {"seed", OptionKind::kInteger, "N", "Of the random data and the arrivals.", "1"},
   };
+}
+
+Status CheckBenchInputs(const Arguments& arguments) {
+  const std::vector<std::string> texts = arguments.All("input");
+  for (const std::string& text : texts) {
+    if (IsFile(SplitNamed(text))) {
+      continue;
+    }
+    if (const Result<InputPlan> plan = PlanOfInput(text); !plan.ok()) {
+      return plan.status();
+    }
+  }
+  return texts.empty() ? PlanOf(arguments, kUsualShape).status() : Status();
 }
 
 Result<std::vector<NamedArray>> BenchInputs(const client::Client& client, const Arguments& arguments) {

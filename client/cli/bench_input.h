@@ -21,10 +21,14 @@ struct NamedArray {
 /// --input, --shape, --dtype and --seed, for the command's table.
 std::vector<Option> BenchInputOptions();
 
+/// Whether those options make sense, as far as that can be told without a file and a server. Errors: INVALID_ARGUMENT
+/// naming the option, what was expected and what came.
+client::Status CheckBenchInputs(const Arguments& arguments);
+
 /// The inputs that --input gives, NAME=TYPE:SHAPE (random elements) or NAME=FILE.npy[:TYPE]; without it the operator's
 /// required ones, which the server is asked for, random elements of --dtype and --shape, save that `scores` has one
-/// element for each of `boxes`. Requires: an operand, the operator. Errors: those of Client::ModelConfig and of
-/// ReadNpy; INVALID_ARGUMENT naming the option, what was expected and what came.
+/// element for each of `boxes`. Requires: an operand, the operator. Errors: those of Client::ModelConfig, of ReadNpy
+/// and of CheckBenchInputs.
 client::Result<std::vector<NamedArray>> BenchInputs(const client::Client& client, const Arguments& arguments);
 
 }  // namespace kernelwire::cli

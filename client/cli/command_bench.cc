@@ -1,6 +1,7 @@
 // kernelwire bench: calls/s, bytes/s and latencies of one operator under load.
 #include <iostream>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -20,7 +21,23 @@ using client::Result;
 using client::Status;
 using client::StatusCode;
 
+// More than any machine has a use for is a slip of the keyboard: it must not end in a lack of memory or threads.
+Status CheckCounts(const Arguments& arguments) {
+  constexpr std::pair<const char*, std::int64_t> kMost[] = {
+      {"outstanding", 1'000'000}, {"threads", 1024}, {"connections", 65'535}};
+  for (const auto& [name, most] : kMost) {
+    if (arguments.Has(name) && arguments.Integer(name) > most) {
+      return Status(StatusCode::kInvalidArgument, "--" + std::string(name) + ": expected a whole number from 1 to " +
+                                                      std::to_string(most) + ", got " + arguments.Text(name));
+    }
+  }
+  return Status();
+}
+
 Result<LoadPlan> PlanLoad(const Arguments& arguments) {
+  if (Status status = CheckCounts(arguments); !status.ok()) {
+    return status;
+  }
   LoadPlan plan;
   plan.method = arguments.Text("method");
   plan.threads = arguments.Integer("threads");
@@ -79,6 +96,9 @@ int RunBench(const Arguments& arguments) {
   const Result<LoadPlan> plan = PlanLoad(arguments);
   if (!plan.ok()) {
     return FailUsage(plan.status().message());
+  }
+  if (Status status = CheckBenchInputs(arguments); !status.ok()) {
+    return FailUsage(status.message());
   }
   const client::Client client = ConnectTo(arguments, static_cast<int>(arguments.Integer("connections")));
   const auto inputs = BenchInputs(client, arguments);

@@ -1,6 +1,8 @@
 #include "client/cli/random_tensor.h"
 
+#include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "client/cli/narrow_float.h"
 #include "client/cli/number_text.h"
@@ -64,6 +66,17 @@ client::Result<std::vector<std::int64_t>> ParseShapeText(const std::string& text
   return shape;
 }
 
+Status CheckInputBytes(DataType dtype, const std::vector<std::int64_t>& shape) {
+  const std::optional<std::int64_t> count = client::ElementCount(shape);
+  const auto size = static_cast<std::int64_t>(client::SizeOf(dtype));
+  if (count.has_value() && *count <= kMostInputBytes / size) {  // divided: the product could wrap
+    return Status();
+  }
+  return Status(StatusCode::kInvalidArgument, "expected an input of at most " + std::to_string(kMostInputBytes) +
+                                                  " bytes, which is what a message holds, got " +
+                                                  client::ShapeText(shape) + " of " + client::NameOf(dtype));
+}
+
 client::Result<InputPlan> ParseInputPlan(const std::string& text) {
   const std::size_t equals = text.find('=');
   const std::size_t colon = text.find(':', equals == std::string::npos ? 0 : equals);
@@ -78,6 +91,9 @@ client::Result<InputPlan> ParseInputPlan(const std::string& text) {
   const auto shape = ParseShapeText(text.substr(colon + 1));
   if (!shape.ok()) {
     return shape.status();
+  }
+  if (Status status = CheckInputBytes(*dtype, *shape); !status.ok()) {
+    return status;
   }
   return InputPlan{text.substr(0, equals), *dtype, *shape};
 }

@@ -3,6 +3,7 @@
 #define KERNELWIRE_CLIENT_CLI_RANDOM_TENSOR_H_
 
 #include <cstdint>
+#include <limits>
 #include <random>
 #include <string>
 #include <vector>
@@ -13,6 +14,9 @@
 
 namespace kernelwire::cli {
 
+/// The most bytes of an input: a gRPC message holds no more.
+inline constexpr std::int64_t kMostInputBytes = std::numeric_limits<int>::max();
+
 /// An input by name, type and shape.
 struct InputPlan {
   std::string name;
@@ -22,12 +26,14 @@ struct InputPlan {
 
 /// "8,1024"; an empty text is a scalar. Errors: INVALID_ARGUMENT.
 client::Result<std::vector<std::int64_t>> ParseShapeText(const std::string& text);
-/// "x=FP32:8,1024". Errors: INVALID_ARGUMENT that says what was expected and what came.
+/// Errors: INVALID_ARGUMENT for a shape without a number of elements and for more than kMostInputBytes.
+client::Status CheckInputBytes(client::DataType dtype, const std::vector<std::int64_t>& shape);
+/// "x=FP32:8,1024", of at most kMostInputBytes. Errors: INVALID_ARGUMENT that says what was expected and what came.
 client::Result<InputPlan> ParseInputPlan(const std::string& text);
 
 /// Random elements: floats in [-4, 4), integers in [0, 80). By name: `boxes` are corners x1 y1 x2 y2 of boxes of 8 to
 /// 136 pixels a side in a 1024 x 1024 image, `scores` are in [0, 1). The same plan and state give the same bytes on any
-/// machine. Requires: the shape has a number of elements.
+/// machine. Requires: CheckInputBytes says OK to its type and shape.
 Array RandomTensor(const InputPlan& plan, std::mt19937_64& random);
 
 }  // namespace kernelwire::cli

@@ -42,6 +42,17 @@ TEST(ParseInputPlan, SaysWhatIsWrong) {
   EXPECT_THAT(ParseInputPlan("x=FP32:9999999999,9999999999").status().message(), HasSubstr("2^63"));
 }
 
+TEST(ParseInputPlan, RefusesMoreBytesThanAMessageHolds) {
+  EXPECT_TRUE(ParseInputPlan("x=UINT8:2147483647").ok());
+  EXPECT_TRUE(ParseInputPlan("x=FP64:268435455").ok());
+  for (const char* text : {"x=UINT8:2147483648", "x=FP64:268435456", "x=FP32:1024,1024,1024",
+                           "x=FP32:4611686018427387904", "x=FP64:2305843009213693952"}) {
+    EXPECT_THAT(ParseInputPlan(text).status().message(), HasSubstr("at most 2147483647 bytes")) << text;
+  }
+  EXPECT_THAT(ParseInputPlan("x=FP32:4611686018427387904").status().message(),
+              HasSubstr("got [4611686018427387904] of FP32"));
+}
+
 TEST(RandomTensor, FollowsTheSeed) {
   const InputPlan plan{"x", DataType::kFp32, {1000}};
   std::mt19937_64 first(5), same(5), other(6);
