@@ -78,13 +78,17 @@ absl::Status InferMessage::Parse(const grpc::ByteBuffer& message) {
   if (message.Valid() && !message.Dump(&slices_).ok()) {
     return absl::InternalError("message: expected slices that can be read, got a buffer that cannot be decompressed");
   }
-  KERNELWIRE_RETURN_IF_ERROR(FindRequestFields(slices_, &fields_));
-  if (!header_.ParseFromArray(fields_.header.data(), static_cast<int>(fields_.header.size()))) {
+  const absl::Status found = FindRequestFields(slices_, &fields_);
+  // After an error, too: a refusal counts for the model that came before it, and its reply carries the id.
+  const bool parsed = header_.ParseFromArray(fields_.header.data(), static_cast<int>(fields_.header.size()));
+  if (!parsed) {
     header_.Clear();
-    return absl::InvalidArgumentError(
-        "message: expected a ModelInferRequest, got a field of names, shapes or parameters that does not parse");
   }
-  return absl::OkStatus();
+  KERNELWIRE_RETURN_IF_ERROR(found);
+  return parsed ? absl::OkStatus()
+                : absl::InvalidArgumentError(
+                      "message: expected a ModelInferRequest, got a field of names, shapes or "
+                      "parameters that does not parse");
 }
 
 absl::Status InferMessage::Bind(const Catalog& catalog) {

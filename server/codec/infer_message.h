@@ -31,7 +31,8 @@ namespace kernelwire {
 class InferMessage {
  public:
   /// Takes the slices of `message` (references, not copies), in place of what was here before.
-  /// Errors: INVALID_ARGUMENT for bytes that are no ModelInferRequest; then header() and id() are empty.
+  /// Errors: INVALID_ARGUMENT for bytes that are no ModelInferRequest, and for more than kMaxHeaderBytes of names,
+  /// shapes and parameters; then header() and id() have what came whole before that, or nothing if it does not parse.
   absl::Status Parse(const grpc::ByteBuffer& message);
 
   /// Resolves and checks against the catalogue, which outlives what is bound. Once after each Parse that was OK. Errors

@@ -212,6 +212,7 @@ TEST(InferMessageParseTest, AHeaderHasAGreatestSize) {
   std::vector<std::int64_t> long_shape(kMaxHeaderBytes, 1);
   AddInput(&request, "y", "FP32", long_shape);
   EXPECT_EQ(message.Parse(OneSlice(request)).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(message.header().inputs_size(), 1) << "of the input that is too large nothing is left";
 
   request = PlainRequest();
   request.set_id(std::string(kMaxHeaderBytes - 200, 'i'));
@@ -220,6 +221,26 @@ TEST(InferMessageParseTest, AHeaderHasAGreatestSize) {
   EXPECT_EQ(message.id().size(), kMaxHeaderBytes - 200);
   ASSERT_TRUE(message.Parse(OneSlice(PlainRequest())).ok());  // and nothing of it is left
   EXPECT_EQ(message.id(), "request 1");
+}
+
+TEST(InferMessageParseTest, ARefusedMessageStillSaysWhoseItIs) {
+  inference::ModelInferRequest many_parameters = PlainRequest();
+  for (int i = 0; i < 60'000; ++i) {
+    (*many_parameters.mutable_parameters())[absl::StrCat("parameter_", i)].set_int64_param(i);
+  }
+  inference::ModelInferRequest long_shape = PlainRequest();
+  AddInput(&long_shape, "y", "FP32", std::vector<std::int64_t>(kMaxHeaderBytes, 1));
+  inference::ModelInferRequest long_name = PlainRequest();
+  AddInput(&long_name, std::string(kMaxHeaderBytes, 'n'), "FP32", {1});
+  InferMessage message;
+  for (const std::string& bytes : {many_parameters.SerializeAsString(), long_shape.SerializeAsString(),
+                                   long_name.SerializeAsString(), PlainRequest().SerializeAsString() + "\xff"}) {
+    for (const std::size_t slice_bytes : {std::size_t{8192}, bytes.size()}) {
+      EXPECT_EQ(message.Parse(SlicesOf(bytes, slice_bytes)).code(), absl::StatusCode::kInvalidArgument);
+      EXPECT_EQ(message.id(), "request 1");
+      EXPECT_EQ(message.header().model_name(), "probe");
+    }
+  }
 }
 
 TEST(InferMessageParseTest, TensorsAreNoPartOfTheHeader) {

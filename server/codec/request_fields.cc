@@ -98,19 +98,29 @@ class FieldFinder {
   absl::Status TakeInput(const ByteRange& input) {
     KERNELWIRE_RETURN_IF_ERROR(Reserve(0));
     std::string& header = fields_->header;
+    const std::size_t begin = header.size();
     AppendTag(kRequestInputs, WireType::kLength);
     // The length is known only at the end: three bytes hold any length that a header may have. A varint may be longer
     // than it need be.
     const std::size_t length_at = header.size();
     header.append(3, '\0');
-    SliceReader reader(slices_, input);
-    while (reader.remaining() > 0) {
-      KERNELWIRE_RETURN_IF_ERROR(TakeInputField(reader));
+    const absl::Status taken = TakeInputFields(input);
+    if (!taken.ok()) {
+      header.resize(begin);  // half an input would not parse, and with it nothing that came before
+      return taken;
     }
     const std::size_t length = header.size() - length_at - 3;
     header[length_at] = static_cast<char>(0x80u | (length & 0x7fu));
     header[length_at + 1] = static_cast<char>(0x80u | ((length >> 7) & 0x7fu));
     header[length_at + 2] = static_cast<char>(length >> 14);
+    return absl::OkStatus();
+  }
+
+  absl::Status TakeInputFields(const ByteRange& input) {
+    SliceReader reader(slices_, input);
+    while (reader.remaining() > 0) {
+      KERNELWIRE_RETURN_IF_ERROR(TakeInputField(reader));
+    }
     return absl::OkStatus();
   }
 

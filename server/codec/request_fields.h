@@ -42,7 +42,8 @@ struct RequestFields {
   void Clear();
 };
 
-/// Requires: `fields` is clear. Errors: INVALID_ARGUMENT "message: ..." that says what is wrong at which byte.
+/// Requires: `fields` is clear. Errors: INVALID_ARGUMENT "message: ..." that says what is wrong at which byte, or that
+/// the header would be too large; `header` then has the fields that came whole before that.
 absl::Status FindRequestFields(const std::vector<grpc::Slice>& slices, RequestFields* fields);
 
 }  // namespace kernelwire
