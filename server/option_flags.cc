@@ -66,7 +66,7 @@ ABSL_FLAG(
 // ---- limits -----------------------------------------------------------------------------------------------
 ABSL_FLAG(ByteSize, max_message_bytes, Bytes(Options().rpc.max_message_bytes),
           "Largest message taken; a larger one is RESOURCE_EXHAUSTED. Memory before admission is bounded by "
-          "(--max_reading_calls + --max_streams) times this.");
+          "(--max_reading_calls + 8 * --completion_queues + --max_streams) times this.");
 ABSL_FLAG(ByteSize, max_reply_bytes, Bytes(Options().scheduler.max_reply_bytes),
           "Largest reply made; a request whose result may be larger is RESOURCE_EXHAUSTED, before it is computed. "
           "Clients have a limit of their own, often 4 MiB.");
@@ -80,9 +80,12 @@ ABSL_FLAG(int, max_calls, Options().rpc.max_calls,
           "Calls alive at a time; above it they are refused unread. Health checks have a small reserve.");
 ABSL_FLAG(
     int, max_calls_per_peer, Options().rpc.max_calls_per_peer,
-    "Of these, calls of one connection on one queue; also told to clients as HTTP/2's limit of concurrent streams.");
-ABSL_FLAG(int, max_reading_calls, Options().rpc.max_reading_calls,
-          "Calls whose message is being received at a time; the others wait, unread.");
+    "Of these, calls of one connection on one queue; also told to clients as HTTP/2's limit of concurrent streams. "
+    "Connections over Unix sockets are not counted: they cannot be told apart.");
+ABSL_FLAG(
+    int, max_reading_calls, Options().rpc.max_reading_calls,
+    "Calls whose message is being received at a time; the others wait, unread, and connections that have less than "
+    "a quarter of the places come first. Health checks have 8 places of their own on each completion queue.");
 ABSL_FLAG(int, max_streams, Options().rpc.max_streams,
           "Streaming calls (ModelStreamInfer, health Watch, reflection) alive at a time; above it they are refused.");
 ABSL_FLAG(int, max_stream_requests, Options().rpc.max_stream_requests,

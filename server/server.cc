@@ -217,12 +217,9 @@ ExitCode Server::Wait() {
 
 ExitCode Server::StopOrderly() {
   const auto timeout = absl::ToChronoMilliseconds(options_.drain_timeout);
-  const int calls = rpc_->live_calls();
-  spdlog::info("stopping: {} calls under way have {} ms to finish", calls, timeout.count());
+  spdlog::info("stopping: {} calls under way have {} ms to finish", rpc_->live_calls(), timeout.count());
   watchdog_.Arm(timeout + kShutdownMargin, ExitCode::kForcedStop, "calls or a device did not end in time");
-  const auto began = std::chrono::steady_clock::now();
-  rpc_->Shutdown(timeout);
-  const bool cut_off = calls > 0 && std::chrono::steady_clock::now() - began >= timeout;
+  const int cut_off = rpc_->Shutdown(timeout);
   scheduler_->Drain();
   if (const std::optional<Loss> lost = loss(); lost.has_value()) {
     return EndAfterLoss(*lost);
@@ -231,8 +228,8 @@ ExitCode Server::StopOrderly() {
   watchdog_.Arm(kTakeApartLimit, ExitCode::kForcedStop, "the parts did not end in time");
   TakeApart();
   watchdog_.Disarm();
-  if (cut_off) {
-    spdlog::warn("stopped; calls were cut off by --drain_timeout");
+  if (cut_off > 0) {
+    spdlog::warn("stopped; {} calls were cut off by --drain_timeout", cut_off);
     return ExitCode::kForcedStop;
   }
   spdlog::info("stopped");
@@ -244,6 +241,39 @@ ExitCode Server::EndAfterLoss(const Loss& loss) {
   watchdog_.Fire(loss.code, loss.why);
   return loss.code;
 }
+
+namespace {
+
+/// Until the process ends, and reachable, so that it is no leak.
+template <typename T>
+void KeepForEver(std::unique_ptr<T> object) {
+  static auto* const kept = new std::vector<std::unique_ptr<T>>;
+  kept->push_back(std::move(object));
+}
+
+/// gRPC may hold slices of replies that no client read for a moment after its own end. A device whose staging they
+/// point into stays; whether there is one. A device that still runs a batch goes like any other: its destructor waits
+/// for the batch, which has the staging.
+bool LeaveDevicesInUse(const Scheduler& scheduler, std::vector<std::unique_ptr<Device>>* devices) {
+  const auto give_up = std::chrono::steady_clock::now() + seconds(1);
+  for (const std::unique_ptr<Device>& device : *devices) {
+    device->slabs().AwaitUnused(give_up - std::chrono::steady_clock::now());
+  }
+  const SchedulerSnapshot now = scheduler.Snapshot();
+  bool any = false;
+  for (std::size_t i = 0; i < devices->size(); ++i) {
+    const std::size_t bytes = (*devices)[i]->slabs().used_bytes();
+    if (bytes != 0 && now.devices[i].lanes_busy == 0) {
+      spdlog::warn("device {}: {} bytes of staging are still in replies that gRPC holds; the device is not taken apart",
+                   (*devices)[i]->name(), bytes);
+      KeepForEver(std::move((*devices)[i]));
+      any = true;
+    }
+  }
+  return any;
+}
+
+}  // namespace
 
 /// In the order in which nothing is used after its end. The devices go before the scheduler, since their threads call
 /// it; it does not touch them any more.
@@ -260,6 +290,9 @@ void Server::TakeApart() {
     devices.swap(devices_);
   }
   rpc_.reset();
+  if (scheduler_ != nullptr && LeaveDevicesInUse(*scheduler_, &devices)) {
+    KeepForEver(std::move(scheduler_));  // their staging tells it what comes back
+  }
   devices.clear();
   scheduler_.reset();
 }

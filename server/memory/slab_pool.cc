@@ -43,6 +43,14 @@ SlabPool::~SlabPool() {
   }
 }
 
+bool SlabPool::AwaitUnused(std::chrono::nanoseconds patience) const {
+  const auto give_up = std::chrono::steady_clock::now() + patience;
+  while (used_bytes() != 0 && std::chrono::steady_clock::now() < give_up) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));  // between looks: a release tells the listener alone
+  }
+  return used_bytes() == 0;
+}
+
 /// Largest blocks first: each then begins at a multiple of its own size, so that a buddy's index is one bit away.
 void SlabPool::CutRegion() {
   std::size_t order = 0;

@@ -7,6 +7,7 @@
 #define KERNELWIRE_SERVER_MEMORY_SLAB_POOL_H_
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -61,8 +62,8 @@ class Slab {
 /// The smallest block of a device's pool.
 inline constexpr std::size_t kSmallestSlabOfDevice = 16384;
 
-/// Thread-safe. Must outlive every slab that it gave out: it may be destroyed once used_bytes() is 0, since the
-/// destructor waits for a Release that is still on its way out of the pool.
+/// Thread-safe. Must outlive every slab that it gave out: it may be destroyed once used_bytes() is 0 (AwaitUnused),
+/// since the destructor waits for a Release that is still on its way out of the pool.
 class SlabPool {
  public:
   /// Requires: `smallest` is a power of two >= 4096. What does not fill whole smallest blocks of the region is left
@@ -87,6 +88,8 @@ class SlabPool {
   std::size_t total_bytes() const { return std::size_t{block_count_} * smallest_; }
   /// Of whole blocks: what cannot be given to anybody else just now.
   std::size_t used_bytes() const { return used_.load(std::memory_order_acquire); }
+  /// Waits, at most for `patience`, until used_bytes() is 0; whether it is. For the end, when nobody takes any more.
+  bool AwaitUnused(std::chrono::nanoseconds patience) const;
 
   /// Called after a slab came back, from the releasing thread, without a lock held. It must not block and must not call
   /// gRPC or CUDA. Set once, before the first Take.

@@ -10,7 +10,7 @@ void Call::Arm() {
   context_.emplace();
   stream_.emplace(&*context_);
   context_->AsyncNotifyWhenDone(&over_event_);  // comes only for calls that were accepted
-  reading_ = answered_ = over_ = cancelled_ = streaming_ = refused_ = false;
+  reading_ = answered_ = answer_left_ = over_ = cancelled_ = streaming_ = refused_ = probe_ = false;
   queue_->environment().service.RequestCall(&*context_, &*stream_, queue_->grpc_queue(), queue_->grpc_queue(),
                                             &accept_event_);
 }
@@ -26,6 +26,10 @@ Nanos Call::DeadlineOn(const Clock& clock) const {
     return kNever;
   }
   return clock.Now() + left.tv_sec * 1'000'000'000 + left.tv_nsec;
+}
+
+absl::StatusCode Call::FinalCode(absl::StatusCode told) const {
+  return cancelled_ || !answer_left_ ? absl::StatusCode::kCancelled : told;
 }
 
 void Call::Read(grpc::ByteBuffer* message) {
@@ -69,6 +73,7 @@ void Call::WriteDone(bool ok) { handler_->MessageWritten(ok); }
 void Call::AnswerDone(bool ok) {
   handler_->Answered(ok);
   answered_ = true;
+  answer_left_ = ok;
   CloseIfDone();
 }
 

@@ -12,6 +12,7 @@
 #include "server/rpc/call_handler.h"
 #include "server/rpc/event.h"
 #include "server/rpc/intrusive_list.h"
+#include "server/rpc/peer_counts.h"
 
 namespace kernelwire {
 
@@ -37,6 +38,9 @@ class Call : public ListLink<Call> {
   grpc::GenericServerContext& context() { return *context_; }
   /// Whether the client is gone.
   bool cancelled() const { return cancelled_; }
+  /// What a call that was answered with `told` counts as: cancelled if the client went before it could hear that. Only
+  /// once the call is over (in CallHandler::Release), since the end of an operation may be heard of before the reason.
+  absl::StatusCode FinalCode(absl::StatusCode told) const;
   /// The client's deadline as a time of `clock`; kNever without one.
   Nanos DeadlineOn(const Clock& clock) const;
 
@@ -51,6 +55,7 @@ class Call : public ListLink<Call> {
 
  private:
   friend class CallQueue;
+  friend class ReadTurns;
 
   void Accepted(bool ok);
   void ReadDone(bool ok);
@@ -66,12 +71,14 @@ class Call : public ListLink<Call> {
 
   bool reading_ = false;
   bool answered_ = false;
+  bool answer_left_ = false;
   bool over_ = false;
   bool cancelled_ = false;
   // For the queue: how it counts this call.
   bool streaming_ = false;
   bool refused_ = false;
-  std::uint64_t peer_ = 0;
+  bool probe_ = false;
+  PeerCounts::Peer* peer_ = nullptr;       // null: not known
   std::uint64_t read_began_ = 0;           // in ticks of the queue
   grpc::ByteBuffer* read_into_ = nullptr;  // of a call that waits for its turn to read
 

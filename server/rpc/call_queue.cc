@@ -18,8 +18,14 @@ namespace {
 constexpr std::uint64_t kTicksToRead = 8;    // a read times out after that many whole ticks
 constexpr std::size_t kMaxSpareCalls = 512;  // kept for reuse beyond what is armed
 constexpr int kProbeReserve = 64;            // probes that may live beyond the limit of calls
+constexpr std::size_t kProbePlaces = 8;      // to read, on each queue: probes do not wait for the others
 constexpr std::int64_t kRetryMilliseconds = 100;
 constexpr std::size_t kMaxEchoedPath = 200;
+
+/// The part of one queue.
+std::size_t PlacesToRead(const RpcOptions& options) {
+  return static_cast<std::size_t>(std::max(1, options.max_reading_calls / options.completion_queues));
+}
 
 absl::Status LimitReached(absl::string_view what, int limit, absl::string_view flag) {
   return WithRetryHint(absl::ResourceExhaustedError(absl::StrCat(what, " has its limit of ", limit, " (", flag, ")")),
@@ -32,10 +38,10 @@ CallQueue::CallQueue(CallEnvironment* environment, std::unique_ptr<grpc::ServerC
     : environment_(environment),
       queue_(std::move(queue)),
       index_(index),
-      max_reading_(static_cast<std::size_t>(
-          std::max(1, environment->options.max_reading_calls / environment->options.completion_queues))),
       mailbox_(queue_.get()),
-      handlers_(this) {}
+      handlers_(this),
+      turns_(PlacesToRead(environment->options), &PeerCounts::Peer::reading, ReadTurns::Share::kWhileOthersWait),
+      probe_turns_(kProbePlaces, &PeerCounts::Peer::probing, ReadTurns::Share::kAlways) {}
 
 CallQueue::~CallQueue() {
   if (thread_.joinable() || closed_) {
@@ -90,10 +96,10 @@ void CallQueue::Accept(Call* call) {
   --armed_;
   ++live_;
   environment_->live_calls.fetch_add(1, std::memory_order_relaxed);
-  call->peer_ = PeerCounts::PeerOf(call->context().c_call());
-  const int calls_of_peer = peers_.Add(call->peer_);
+  call->peer_ = peers_.Add(call->context().c_call());
   const Method* method = environment_->methods.Find(call->context().method());
   call->streaming_ = method != nullptr && method->streaming();
+  call->probe_ = method != nullptr && method->probe;
   if (call->streaming_) {
     environment_->live_streams.fetch_add(1, std::memory_order_relaxed);
     streams_.PushBack(call);
@@ -101,7 +107,7 @@ void CallQueue::Accept(Call* call) {
   if (environment_->draining.load(std::memory_order_relaxed)) {
     environment_->late_calls.fetch_add(1, std::memory_order_relaxed);
   }
-  absl::Status admitted = Admit(*call, method, calls_of_peer);
+  absl::Status admitted = Admit(*call, method);
   if (admitted.ok()) {
     call->handler_ = handlers_.Make(call, *method);
   } else {
@@ -114,11 +120,11 @@ void CallQueue::Accept(Call* call) {
 void CallQueue::Refuse(Call* call, absl::Status status) {
   call->refused_ = true;
   environment_->live_refused.fetch_add(1, std::memory_order_relaxed);
-  environment_->parts.metrics->RecordError(status.code());
+  RecordError(status.code());
   call->handler_ = HandlerPointer(new Refusal(call, std::move(status)));
 }
 
-absl::Status CallQueue::Admit(const Call& call, const Method* method, int calls_of_peer) const {
+absl::Status CallQueue::Admit(const Call& call, const Method* method) const {
   const RpcOptions& options = environment_->options;
   if (method == nullptr) {
     return absl::UnimplementedError(
@@ -134,7 +140,7 @@ absl::Status CallQueue::Admit(const Call& call, const Method* method, int calls_
   if (environment_->live_calls.load(std::memory_order_relaxed) > options.max_calls + reserve) {
     return LimitReached("the server", options.max_calls, "calls at once: --max_calls");
   }
-  if (calls_of_peer > options.max_calls_per_peer) {
+  if (call.peer_ != nullptr && call.peer_->calls > options.max_calls_per_peer) {
     return LimitReached("this connection", options.max_calls_per_peer, "calls at once: --max_calls_per_peer");
   }
   if (call.streaming_ && environment_->live_streams.load(std::memory_order_relaxed) > options.max_streams) {
@@ -173,37 +179,36 @@ void CallQueue::Retire(Call* call) {
   CloseIfEmpty();
 }
 
+ReadTurns& CallQueue::TurnsOf(const Call& call) { return call.probe_ ? probe_turns_ : turns_; }
+
 void CallQueue::ReadInTurn(Call* call) {
-  if (reading_.size() < max_reading_) {
+  if (TurnsOf(*call).Enter(call)) {
     BeginRead(call);
-  } else {
-    waiting_to_read_.PushBack(call);
   }
 }
 
 void CallQueue::BeginRead(Call* call) {
   call->read_began_ = tick_;
-  reading_.PushBack(call);
   KeepTicking();
   call->Read(call->read_into_);
 }
 
 void CallQueue::ReadEnded(Call* call) {
-  if (call->list() != &reading_) {
+  ReadTurns& turns = TurnsOf(*call);
+  if (!turns.IsReading(call)) {
     return;  // a stream
   }
-  reading_.Remove(call);
-  if (Call* const next = waiting_to_read_.front()) {
-    waiting_to_read_.Remove(next);
+  if (Call* const next = turns.Leave(call)) {
     BeginRead(next);
   }
 }
 
 bool CallQueue::StopWaitingToRead(Call* call) {
-  if (call->list() != &waiting_to_read_) {
+  ReadTurns& turns = TurnsOf(*call);
+  if (!turns.IsWaiting(call)) {
     return false;
   }
-  waiting_to_read_.Remove(call);
+  turns.StopWaiting(call);
   return true;
 }
 
@@ -222,14 +227,20 @@ void CallQueue::Tick(bool ok) {
     return;
   }
   ++tick_;
-  for (Call* call = reading_.front(); call != nullptr; call = IntrusiveList<Call>::Next(call)) {
+  for (const ReadTurns* turns : {&turns_, &probe_turns_}) {
+    EndStaleReads(*turns);
+    if (turns->oldest() != nullptr) {
+      KeepTicking();
+    }
+  }
+}
+
+void CallQueue::EndStaleReads(const ReadTurns& turns) const {
+  for (Call* call = turns.oldest(); call != nullptr; call = IntrusiveList<Call>::Next(call)) {
     if (tick_ - call->read_began_ <= kTicksToRead) {
       break;  // those behind it began later
     }
     call->context().TryCancel();  // its read ends, and with it the call
-  }
-  if (!reading_.empty()) {
-    KeepTicking();
   }
 }
 

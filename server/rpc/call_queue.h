@@ -18,6 +18,7 @@
 #include "server/rpc/intrusive_list.h"
 #include "server/rpc/mailbox.h"
 #include "server/rpc/peer_counts.h"
+#include "server/rpc/read_turns.h"
 
 namespace kernelwire {
 
@@ -42,6 +43,8 @@ class CallQueue {
   void Stop();
 
   CallEnvironment& environment() const { return *environment_; }
+  /// Counts a call that failed and is no request of an operator; OK is none.
+  void RecordError(absl::StatusCode code) const { environment_->parts.metrics->RecordError(code); }
   grpc::ServerCompletionQueue* grpc_queue() const { return queue_.get(); }
 
  private:
@@ -74,17 +77,18 @@ class CallQueue {
   void ReadEnded(Call* call);
   bool StopWaitingToRead(Call* call);
 
-  absl::Status Admit(const Call& call, const Method* method, int calls_of_peer) const;
+  absl::Status Admit(const Call& call, const Method* method) const;
   void Refuse(Call* call, absl::Status status);
+  ReadTurns& TurnsOf(const Call& call);
   void BeginRead(Call* call);
   void KeepTicking();
   void Tick(bool ok);
+  void EndStaleReads(const ReadTurns& turns) const;
   void Retire(Call* call);
 
   CallEnvironment* const environment_;
   const std::unique_ptr<grpc::ServerCompletionQueue> queue_;
   const int index_;
-  const std::size_t max_reading_;
   std::thread thread_;
   Mailbox mailbox_;
   HandlerFactory handlers_;
@@ -97,8 +101,8 @@ class CallQueue {
   bool closed_ = false;
   PeerCounts peers_;
 
-  IntrusiveList<Call> reading_;  // oldest first
-  IntrusiveList<Call> waiting_to_read_;
+  ReadTurns turns_;
+  ReadTurns probe_turns_;
   IntrusiveList<Call> streams_;
 
   // Runs only while somebody reads.

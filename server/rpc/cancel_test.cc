@@ -1,5 +1,6 @@
 // ModelInfer whose client goes away: before, during and after each stage.
 #include <chrono>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -52,6 +53,44 @@ TEST_F(CancelTest, NoMessageAtAllCountsAsInvalid) {
   ExpectNothingLeft();
   EXPECT_EQ(CountedErrors("INVALID_ARGUMENT"), 2);
   EXPECT_EQ(CountedErrors("CANCELLED"), 0);
+}
+
+TEST_F(CancelTest, ReplyThatNobodyReadsCountsAsCancelled) {
+  options.completion_queues = 1;
+  std::vector<Model> models = catalog.models();
+  for (int version = 2; version < 10'000; ++version) {  // so that their index does not fit into a connection's window
+    models.push_back({"twice", std::to_string(version), &TwiceOperator(), 0});
+  }
+  catalog = Catalog(models);
+  Start();
+  RawCall call(channel(), "/inference.GRPCInferenceService/RepositoryIndex");
+  ASSERT_TRUE(call.Write(inference::RepositoryIndexRequest()));
+  ASSERT_TRUE(call.WritesDone());
+  for (int i = 0; i < 20; ++i) {  // come after it in the queue
+    PatientContext context;
+    inference::ServerMetadataResponse response;
+    EXPECT_TRUE(inference().ServerMetadata(&context, {}, &response).ok());
+  }
+  EXPECT_GE(server->live_calls(), 1);
+  call.Cancel();
+  call.Finish();
+  ExpectNothingLeft();
+  EXPECT_EQ(CountedErrors("CANCELLED"), 1);
+}
+
+TEST_F(CancelTest, StreamsThatTheClientEndsCountAsCancelled) {
+  Start();
+  for (const char* method : {kModelStreamInfer, "/grpc.health.v1.Health/Watch",
+                             "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"}) {
+    const double before = CountedErrors("CANCELLED");
+    RawCall call(channel(), method);
+    Await([this] { return server->live_calls() == 1; }, "the stream");
+    call.Cancel();
+    call.Finish();
+    ExpectNothingLeft();
+    EXPECT_EQ(CountedErrors("CANCELLED"), before + 1) << method;
+  }
+  EXPECT_EQ(CountedErrors("INVALID_ARGUMENT"), 0);
 }
 
 TEST_F(CancelTest, CancelledWhileWaitingForStaging) {

@@ -62,6 +62,15 @@ TEST_F(HealthServiceTest, WatchTellsOfChanges) {
   ExpectNothingLeft();
 }
 
+TEST_F(HealthServiceTest, WatchWithoutAnAnswerIsCounted) {
+  Start();
+  RawCall call(channel(), "/grpc.health.v1.Health/Watch");
+  call.WritesDone();
+  EXPECT_EQ(call.Finish().error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  ExpectNothingLeft();
+  EXPECT_EQ(CountedErrors("INVALID_ARGUMENT"), 1);
+}
+
 TEST_F(HealthServiceTest, WatchOfAnUnknownNameWaitsForIt) {
   Start();
   PatientContext context;

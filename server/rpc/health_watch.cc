@@ -75,8 +75,14 @@ int HealthWatch::Current() const {
 void HealthWatch::Finish(const absl::Status& status) {
   if (!finished_) {
     finished_ = true;
+    code_ = status.code();
     call_->Finish(status);
   }
+}
+
+void HealthWatch::Release() {
+  call_->queue().RecordError(call_->FinalCode(code_));
+  delete this;
 }
 
 }  // namespace kernelwire

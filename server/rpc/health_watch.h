@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "absl/status/status.h"
 #include "grpcpp/support/byte_buffer.h"
 #include "server/rpc/call.h"
 #include "server/rpc/call_handler.h"
@@ -23,6 +24,7 @@ class HealthWatch final : public CallHandler {
   void Cancelled() override;
   void Drain() override;
   void HealthChanged() override { GoOn(); }
+  void Release() override;
 
  private:
   void GoOn();
@@ -36,6 +38,7 @@ class HealthWatch final : public CallHandler {
   bool writing_ = false;
   bool draining_ = false;
   bool finished_ = false;
+  absl::StatusCode code_ = absl::StatusCode::kOk;
   int sent_ = -1;  // nothing yet
 };
 

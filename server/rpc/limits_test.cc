@@ -1,4 +1,7 @@
 // Bounds on calls, and what they do to others.
+#include <unistd.h>
+
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <vector>
@@ -18,12 +21,12 @@ using Calls = std::vector<std::unique_ptr<RawCall>>;
 
 class LimitsTest : public RpcFixture {
  protected:
-  /// Calls that send nothing.
+  /// Calls that send nothing, and never give up by themselves.
   Calls OpenSilentCalls(int count, const std::shared_ptr<grpc::Channel>& over, const char* method = kModelInfer) {
     const int before = server->live_calls();
     Calls calls;
     for (int i = 0; i < count; ++i) {
-      calls.push_back(std::make_unique<RawCall>(over, method));
+      calls.push_back(std::make_unique<RawCall>(over, method, std::make_unique<grpc::ClientContext>()));
     }
     Await([&] { return server->live_calls() == before + count; }, "the silent calls");
     return calls;
@@ -33,6 +36,12 @@ class LimitsTest : public RpcFixture {
     PatientContext context;
     grpc::health::v1::HealthCheckResponse response;
     return health_stub().Check(&context, {}, &response);
+  }
+
+  grpc::Status Infer() {
+    PatientContext context;
+    inference::ModelInferResponse response;
+    return inference().ModelInfer(&context, TwiceRequest({1}), &response);
   }
 };
 
@@ -82,6 +91,82 @@ TEST_F(LimitsTest, CallsWaitTheirTurnToBeRead) {
   silent.pop_back();  // its place is free now
   EXPECT_TRUE(waiting.Read().has_value());
   EXPECT_TRUE(waiting.Finish().ok());
+}
+
+TEST_F(LimitsTest, ProbesAreReadWhileSilentCallsHoldAllPlaces) {
+  options.completion_queues = 1;
+  options.max_reading_calls = 2;
+  Start();
+  const Calls silent = OpenSilentCalls(5, channel());
+  EXPECT_TRUE(CheckHealth().ok());
+  PatientContext context;
+  inference::ServerReadyResponse ready;
+  EXPECT_TRUE(inference().ServerReady(&context, {}, &ready).ok());
+}
+
+TEST_F(LimitsTest, SilentProbesKeepNobodyElseWaiting) {
+  options.completion_queues = 1;
+  options.max_reading_calls = 2;
+  Start();
+  const Calls silent = OpenSilentCalls(40, Connect(), "/grpc.health.v1.Health/Check");
+  EXPECT_TRUE(CheckHealth().ok());
+  EXPECT_TRUE(Infer().ok());
+}
+
+TEST_F(LimitsTest, OneConnectionAloneHasAllPlaces) {
+  options.completion_queues = 1;
+  options.max_reading_calls = 4;
+  Start();
+  const Calls silent = OpenSilentCalls(3, channel());
+  EXPECT_TRUE(Infer().ok());
+}
+
+TEST_F(LimitsTest, FreePlaceGoesToTheConnectionBelowItsShare) {
+  options.completion_queues = 1;
+  options.max_reading_calls = 4;
+  Start();
+  Calls silent = OpenSilentCalls(8, Connect());  // four wait
+  RawCall call(channel(), kModelInfer);
+  Await([this] { return server->live_calls() == 9; }, "the call that waits behind them");
+  call.Write(TwiceRequest({1}));
+  silent.erase(silent.begin());
+  EXPECT_TRUE(call.Read().has_value());
+  EXPECT_TRUE(call.Finish().ok());
+  silent.erase(silent.begin(), silent.begin() + 4);  // one each time, and the next takes its place
+  EXPECT_TRUE(Infer().ok());                         // three are left
+}
+
+TEST_F(LimitsTest, WhereAllHaveTheirShareTheLeastGreedyComesFirst) {
+  options.completion_queues = 1;
+  options.max_reading_calls = 4;  // a share is one
+  Start();
+  const auto greedy = Connect();
+  const Calls modest = OpenSilentCalls(1, channel());
+  Calls silent = OpenSilentCalls(4, greedy);  // one waits
+  RawCall call(channel(), kModelInfer);
+  Await([this] { return server->live_calls() == 6; }, "the call that waits behind it");
+  call.Write(TwiceRequest({1}));
+  silent.erase(silent.begin());
+  EXPECT_TRUE(call.Read().has_value());
+  EXPECT_TRUE(call.Finish().ok());
+}
+
+TEST_F(LimitsTest, ConnectionsOverUnixSocketsAreNotTakenForOne) {
+  char folder[] = "/tmp/kernelwire-test-XXXXXX";
+  ASSERT_NE(::mkdtemp(folder), nullptr);
+  options.completion_queues = 1;
+  options.max_calls_per_peer = 2;
+  options.addresses = {std::string("unix:") + folder + "/socket", std::string("unix-abstract:") + folder};
+  Start();
+  for (const std::string& address : server->addresses()) {
+    {
+      const Calls silent = OpenSilentCalls(2, Connect(address));
+      EXPECT_TRUE(CallRaw(Connect(address), kModelInfer, TwiceRequest({1}).SerializeAsString()).ok()) << address;
+    }
+    ExpectNothingLeft();
+  }
+  server->Shutdown(kPatience);
+  ::rmdir(folder);
 }
 
 TEST_F(LimitsTest, SilentCallsTimeOut) {

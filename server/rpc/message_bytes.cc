@@ -7,6 +7,10 @@
 namespace kernelwire {
 
 absl::Status ParseMessage(const grpc::ByteBuffer& bytes, google::protobuf::Message* message) {
+  if (bytes.Length() > kMaxParsedBytes) {
+    return absl::ResourceExhaustedError(absl::StrCat("request: expected a message of type ", message->GetTypeName(),
+                                                     " of at most ", kMaxParsedBytes, " bytes, got ", bytes.Length()));
+  }
   grpc::ByteBuffer slices(bytes);  // the reader wants one that it may change
   grpc::ProtoBufferReader reader(&slices);
   if (!reader.status().ok() || !message->ParseFromZeroCopyStream(&reader)) {

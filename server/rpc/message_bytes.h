@@ -2,13 +2,19 @@
 #ifndef KERNELWIRE_SERVER_RPC_MESSAGE_BYTES_H_
 #define KERNELWIRE_SERVER_RPC_MESSAGE_BYTES_H_
 
+#include <cstddef>
+
 #include "absl/status/status.h"
 #include "google/protobuf/message.h"
 #include "grpcpp/support/byte_buffer.h"
 
 namespace kernelwire {
 
-/// Errors: INVALID_ARGUMENT that names the type.
+/// The largest message that ParseMessage takes: none of these methods has more to ask. Unknown fields cost the parser a
+/// multiple of their bytes, in memory and time, so that a message of --max_message_bytes would hold up its queue.
+inline constexpr std::size_t kMaxParsedBytes = std::size_t{64} * 1024;
+
+/// Errors: RESOURCE_EXHAUSTED above kMaxParsedBytes, INVALID_ARGUMENT that names the type.
 absl::Status ParseMessage(const grpc::ByteBuffer& bytes, google::protobuf::Message* message);
 
 grpc::ByteBuffer SerializeMessage(const google::protobuf::Message& message);

@@ -72,6 +72,29 @@ TEST_F(MethodsTest, BytesThatAreNoMessageAreInvalid) {
   }
 }
 
+TEST_F(MethodsTest, LargeMessageIsRefusedUnparsed) {
+  Start();
+  constexpr std::size_t kLimit = 65536;
+  std::string unknown_fields;
+  while (unknown_fields.size() < kLimit) {
+    unknown_fields += std::string("\x7A\x00", 2);
+  }
+  EXPECT_TRUE(CallRaw(channel(), std::string(kInference) + "ServerLive", unknown_fields).ok());
+  unknown_fields += std::string("\x7A\x00", 2);
+  for (const std::string method :
+       {"/inference.GRPCInferenceService/ServerLive", "/inference.GRPCInferenceService/ModelStatistics",
+        "/grpc.health.v1.Health/Check", "/grpc.health.v1.Health/Watch",
+        "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"}) {
+    RawCall call(channel(), method);
+    call.Write(unknown_fields);
+    const grpc::Status status = call.Finish();
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED) << method;
+    EXPECT_THAT(status.error_message(), HasSubstr("of at most 65536 bytes, got 65538")) << method;
+    EXPECT_EQ(call.context().GetServerTrailingMetadata().count("grpc-retry-pushback-ms"), 0u) << method;
+  }
+  ExpectNothingLeft();
+}
+
 TEST_F(MethodsTest, CallWithoutMessageIsInvalid) {
   Start();
   for (const std::string name : {"ServerLive", "ModelInfer"}) {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 #include "absl/container/flat_hash_map.h"
 
@@ -14,18 +15,25 @@ namespace kernelwire {
 /// Not thread-safe: one for each queue, since a connection's calls arrive at one queue as long as that has calls armed.
 class PeerCounts {
  public:
-  /// Identifies the call's connection (a hash of the peer's address with its port).
-  static std::uint64_t PeerOf(grpc_call* call);
+  /// What one connection has of a queue.
+  struct Peer {
+    int calls = 0;            // alive
+    std::size_t reading = 0;  // of these, calls that hold one of the places to read
+    std::size_t probing = 0;  // and one of those for probes
+  };
 
-  /// Counts one more; returns how many there are now.
-  int Add(std::uint64_t peer) { return ++counts_[peer]; }
-  void Remove(std::uint64_t peer);
+  /// Counts the call to its connection (told by the peer's address with its port). Null for a Unix socket: gRPC names
+  /// the listener in place of the client there, so that all connections would be taken for one. Otherwise valid until
+  /// Remove.
+  Peer* Add(grpc_call* call);
+  /// Once for each Add; null is fine.
+  void Remove(Peer* peer);
 
  private:
   // A connection's entry outlives its calls, so that one call at a time does not insert and erase. They are swept when
   // there are many.
   static constexpr std::size_t kSweepAbove = 4096;
-  absl::flat_hash_map<std::uint64_t, int> counts_;
+  absl::flat_hash_map<std::uint64_t, std::unique_ptr<Peer>> peers_;  // by a hash of the address
   std::size_t idle_ = 0;  // entries that are, or have been, at zero since the last sweep
 };
 

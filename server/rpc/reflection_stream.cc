@@ -1,6 +1,7 @@
 #include "server/rpc/reflection_stream.h"
 
 #include "server/batch/retry_hint.h"
+#include "server/rpc/call_queue.h"
 #include "server/rpc/message_bytes.h"
 #include "server/rpc/reflection.h"
 
@@ -51,8 +52,14 @@ void ReflectionStream::Drain() {
 void ReflectionStream::Finish(const absl::Status& status) {
   if (!finished_) {
     finished_ = true;
+    code_ = status.code();
     call_->Finish(status);
   }
+}
+
+void ReflectionStream::Release() {
+  call_->queue().RecordError(call_->FinalCode(code_));
+  delete this;
 }
 
 }  // namespace kernelwire

@@ -18,6 +18,7 @@ class ReflectionStream final : public CallHandler {
   void MessageRead(bool ok) override;
   void MessageWritten(bool ok) override;
   void Drain() override;
+  void Release() override;
 
  private:
   void Finish(const absl::Status& status);
@@ -27,6 +28,7 @@ class ReflectionStream final : public CallHandler {
   bool writing_ = false;
   bool draining_ = false;
   bool finished_ = false;
+  absl::StatusCode code_ = absl::StatusCode::kOk;
 };
 
 }  // namespace kernelwire

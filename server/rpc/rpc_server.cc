@@ -42,13 +42,15 @@ int AdmittedCalls(const CallEnvironment& environment) {
 
 /// Once gRPC shuts down it drops new calls as CANCELLED, which no client repeats. So the ports stay open while calls
 /// that were let in go on, and until clients that come too late have stopped coming: they are told UNAVAILABLE.
-void AwaitQuiet(const CallEnvironment& environment, std::chrono::steady_clock::time_point until) {
+/// Returns how many of those that were let in are left when the time is up.
+int AwaitQuiet(const CallEnvironment& environment, std::chrono::steady_clock::time_point until) {
   using std::chrono::milliseconds;
   using std::chrono::steady_clock;
   constexpr milliseconds kLook(2);
   constexpr milliseconds kQuiet(50);
   constexpr milliseconds kLongest(500);  // some clients never stop
-  while (AdmittedCalls(environment) > 0 && steady_clock::now() < until) {
+  int left = 0;
+  while ((left = AdmittedCalls(environment)) > 0 && steady_clock::now() < until) {
     std::this_thread::sleep_for(kLook);
   }
   until = std::min(until, steady_clock::now() + kLongest);
@@ -61,6 +63,7 @@ void AwaitQuiet(const CallEnvironment& environment, std::chrono::steady_clock::t
       quiet_since = steady_clock::now();
     }
   }
+  return left;
 }
 
 /// For the server's user and group alone.
@@ -132,22 +135,23 @@ RpcServer::~RpcServer() { Shutdown(std::chrono::milliseconds(0)); }
 
 void RpcServer::StopAccepting() { implementation_->environment.draining.store(true); }
 
-void RpcServer::Shutdown(std::chrono::milliseconds grace) {
+int RpcServer::Shutdown(std::chrono::milliseconds grace) {
   Implementation& our = *implementation_;
   if (!std::exchange(our.running, false)) {
-    return;
+    return 0;
   }
   StopAccepting();
   for (const auto& queue : our.queues) {
     queue->Drain();
   }
   const auto until = std::chrono::steady_clock::now() + grace;
-  AwaitQuiet(our.environment, until);
+  const int cut_off = AwaitQuiet(our.environment, until);
   our.server->Shutdown(std::chrono::system_clock::now() + (until - std::chrono::steady_clock::now()));
   our.environment.parts.health->SetListener({});
   for (const auto& queue : our.queues) {
     queue->Stop();
   }
+  return cut_off;
 }
 
 int RpcServer::live_calls() const { return implementation_->environment.live_calls.load(); }

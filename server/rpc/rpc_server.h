@@ -33,10 +33,13 @@ struct RpcOptions {
   /// Calls alive at once; above it they are refused before anything is read. Health checks have a small reserve.
   int max_calls = 16384;
   /// Of these, calls of one connection on one queue; a burst may spill over to the other queues. Also told to clients
-  /// as the limit of concurrent streams, which the well-behaved keep by themselves.
+  /// as the limit of concurrent streams, which the well-behaved keep by themselves. Connections over Unix sockets are
+  /// not counted: they cannot be told apart.
   int max_calls_per_peer = 1024;
-  /// Unary calls whose message is being read; the others wait their turn, unread. Memory before admission is bounded by
-  /// (max_reading_calls + max_streams) * max_message_bytes.
+  /// Unary calls whose message is being read; the others wait their turn, unread. While calls wait, a free place goes
+  /// to a connection that holds less than a quarter of its queue's. Probes have 8 places of their own on each queue.
+  /// Memory before admission is bounded by
+  /// (max_reading_calls + 8 * completion_queues + max_streams) * max_message_bytes.
   int max_reading_calls = 64;
   /// Streaming calls alive at once: ModelStreamInfer, Watch, reflection; above it they are refused.
   int max_streams = 64;
@@ -92,7 +95,9 @@ class RpcServer {
   /// Stops accepting, ends idle streams, waits for calls to end and for clients to stop coming (50 ms without a call,
   /// at most half a second), closes the ports, cancels what is left after `grace`, and waits for that, too. There is no
   /// limit to the last wait: a device that hangs blocks here, and the caller needs a watchdog. Later calls do nothing.
-  void Shutdown(std::chrono::milliseconds grace);
+  /// Returns how many calls that had been let in were still there when the grace ended, and so were cut off. A probe
+  /// that came in the last moment is not counted.
+  int Shutdown(std::chrono::milliseconds grace);
 
   /// Calls alive, refused ones that are being answered included.
   int live_calls() const;

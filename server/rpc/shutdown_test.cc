@@ -75,10 +75,11 @@ TEST_F(ShutdownTest, EndsIdleStreamsAtOnce) {
   ASSERT_TRUE(streams[1]->Write(grpc::health::v1::HealthCheckRequest()));
   ASSERT_TRUE(streams[1]->Read().has_value());
   Await([this] { return server->live_calls() == 3; }, "the streams");
-  server->Shutdown(std::chrono::hours(1));  // returns at once, or the test never ends
+  EXPECT_EQ(server->Shutdown(std::chrono::hours(1)), 0);  // returns at once, or the test never ends
   for (const auto& stream : streams) {
     EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
   }
+  EXPECT_EQ(CountedErrors("UNAVAILABLE"), 3);
 }
 
 TEST_F(ShutdownTest, CancelsWhatIsLeftAfterTheGrace) {
@@ -93,7 +94,7 @@ TEST_F(ShutdownTest, CancelsWhatIsLeftAfterTheGrace) {
   RawCall waiting(channel(), kModelInfer);
   ASSERT_TRUE(waiting.Write(TwiceRequest(large)));
   Await([this] { return scheduler->Snapshot().devices[0].waiting_requests == 1; }, "the waiting request");
-  std::thread stopper([this] { server->Shutdown(std::chrono::milliseconds(20)); });
+  std::thread stopper([this] { EXPECT_EQ(server->Shutdown(std::chrono::milliseconds(20)), 3); });
   EXPECT_FALSE(silent.Finish().ok());
   EXPECT_FALSE(waiting.Finish().ok());
   EXPECT_FALSE(running.Finish().ok());

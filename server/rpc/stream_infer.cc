@@ -134,4 +134,9 @@ void StreamInfer::FinishIfDone() {
   }
 }
 
+void StreamInfer::Release() {
+  call_->queue().RecordError(call_->FinalCode(end_.code()));
+  delete this;
+}
+
 }  // namespace kernelwire

@@ -19,6 +19,8 @@ namespace kernelwire {
 /// that fails is answered by an error of its own, and the stream goes on. It is not read while it has
 /// RpcOptions::max_stream_requests unanswered: that bounds unread replies, too.
 ///
+/// Requests are counted one by one; the stream as a call counts, too, if it fails.
+///
 /// The stream ends OK when the client has closed its side and has all replies; with UNAVAILABLE, after the replies to
 /// what was read, when the server stops.
 class StreamInfer final : public CallHandler {
@@ -30,6 +32,7 @@ class StreamInfer final : public CallHandler {
   void MessageWritten(bool ok) override;
   void Cancelled() override;
   void Drain() override;
+  void Release() override;
 
  private:
   /// A request of the stream. Kept in `all_`, and reused.

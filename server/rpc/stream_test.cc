@@ -41,6 +41,7 @@ TEST_F(StreamTest, AnswersEachRequestAndEndsWell) {
   EXPECT_TRUE(call.Finish().ok());
   EXPECT_EQ(Statistics().success().count(), 5u);
   ExpectNothingLeft();
+  EXPECT_EQ(CountedErrors("CANCELLED"), 0);
 }
 
 TEST_F(StreamTest, ErrorsAreRepliesAndTheStreamGoesOn) {
@@ -155,6 +156,7 @@ TEST_F(StreamTest, OversizeMessageEndsTheStream) {
   call.Write(TwiceRequest(std::vector<float>(10'000, 1.0F)));
   EXPECT_EQ(call.Finish().error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
   ExpectNothingLeft();
+  EXPECT_EQ(CountedErrors("CANCELLED"), 1);  // gRPC refused it, and says no more to the server
 }
 
 }  // namespace

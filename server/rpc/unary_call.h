@@ -10,12 +10,10 @@
 
 namespace kernelwire {
 
-/// What to answer when a unary call's message did not come. A client that is gone will not see it.
+/// What to answer when a unary call's message did not come. A client that is gone will not see it, and the call counts
+/// as cancelled (Call::FinalCode). So does one with a message above the limit: gRPC answers it by itself, and says no
+/// more than that.
 absl::Status NoMessage();
-/// And what such a call counts as, once it is over: only then is it known whether the client had gone, since the end of
-/// the read may be heard of before. A message above the limit counts as cancelled, too: gRPC answers it by itself, and
-/// says no more than that.
-absl::StatusCode CodeWithoutMessage(const Call& call);
 
 class UnaryCall final : public CallHandler {
  public:
@@ -28,7 +26,7 @@ class UnaryCall final : public CallHandler {
   Call* const call_;
   const UnaryAnswer answer_;
   grpc::ByteBuffer message_;
-  bool has_message_ = false;
+  absl::StatusCode code_ = absl::StatusCode::kOk;
 };
 
 }  // namespace kernelwire

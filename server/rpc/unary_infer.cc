@@ -45,7 +45,7 @@ void UnaryInfer::Answered(bool ok) {
 
 void UnaryInfer::Release() {
   if (!has_message_) {
-    queue().environment().parts.metrics->RecordError(CodeWithoutMessage(*call_));
+    queue().RecordError(call_->FinalCode(NoMessage().code()));
   }
   has_message_ = false;
   std::unique_ptr<UnaryInfer> self(this);

@@ -201,5 +201,55 @@ TEST(Probe, SaysThatNobodyAnswers) {
   EXPECT_EQ(Probe(address, kPatience).code(), absl::StatusCode::kUnavailable);
 }
 
+/// The host, which counts its ends.
+class MortalDevice final : public Device {
+ public:
+  MortalDevice(std::unique_ptr<Device> host, std::atomic<int>* ends) : host_(std::move(host)), ends_(ends) {}
+  ~MortalDevice() override { ++*ends_; }
+  const std::string& name() const override { return host_->name(); }
+  int lane_count() const override { return host_->lane_count(); }
+  SlabPool& slabs() override { return host_->slabs(); }
+  void SetFinishedCallback(std::function<void(Batch&)> callback) override {
+    host_->SetFinishedCallback(std::move(callback));
+  }
+  bool Run(Batch& batch) override { return host_->Run(batch); }
+
+ private:
+  const std::unique_ptr<Device> host_;
+  std::atomic<int>* const ends_;
+};
+
+TEST(Staging, OutlivesTheServerWhileARepliesBytesAreHeld) {
+  std::atomic<int> ends{0};
+  Device* device = nullptr;  // never destroyed
+  auto server = InProcessServer::Start({}, [&](Options options, const DeviceLossListener& on_fatal) {
+    options.device = DeviceChoice::kHost;
+    absl::StatusOr<DeviceSetup> setup = SetUpDevices(options, on_fatal);
+    setup->devices[0] = std::make_unique<MortalDevice>(std::move(setup->devices[0]), &ends);
+    device = setup->devices[0].get();
+    return setup;
+  });
+  ASSERT_NE(server, nullptr);
+  Slab* const held = device->slabs().Take(1);  // as gRPC holds that of a reply which nobody read
+  EXPECT_EQ(server->Stop(), 0);
+  server.reset();
+  ASSERT_EQ(ends, 0) << "the memory of a reply went away under it";
+  held->host()[0] = std::byte{1};
+  held->Release();
+}
+
+TEST(Staging, GoesWithTheServerOtherwise) {
+  std::atomic<int> ends{0};
+  auto server = InProcessServer::Start({}, [&](Options options, const DeviceLossListener& on_fatal) {
+    options.device = DeviceChoice::kHost;
+    absl::StatusOr<DeviceSetup> setup = SetUpDevices(options, on_fatal);
+    setup->devices[0] = std::make_unique<MortalDevice>(std::move(setup->devices[0]), &ends);
+    return setup;
+  });
+  ASSERT_NE(server, nullptr);
+  EXPECT_EQ(server->Stop(), 0);
+  EXPECT_EQ(ends, 1);
+}
+
 }  // namespace
 }  // namespace kernelwire::testing

@@ -163,7 +163,7 @@ void StreamCaller::Settle() {
     sent += count;
   }
   if (cancel_at_ >= 0 && !status_.ok()) {
-    tally.given_up += sent;  // replies on their way were lost
+    tally.given_up += sent + 1;  // replies on their way were lost; the stream itself counts as cancelled
     tally.given_up_ok += answers_;
   } else {
     for (const auto& [code, count] : sent_) {

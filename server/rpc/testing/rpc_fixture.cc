@@ -61,12 +61,12 @@ void RpcFixture::Start() {
   health_stub_ = grpc::health::v1::Health::NewStub(channel_);
 }
 
-std::shared_ptr<grpc::Channel> RpcFixture::Connect() const {
+std::shared_ptr<grpc::Channel> RpcFixture::Connect(const std::string& address) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(-1);
   arguments.SetInt("grpc.use_local_subchannel_pool", 1);  // a connection of its own
   arguments.SetInt("grpc.http2.bdp_probe", 0);            // windows do not grow: what is not read stays unsent
-  return grpc::CreateCustomChannel(server->addresses()[0], grpc::InsecureChannelCredentials(), arguments);
+  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
 }
 
 void RpcFixture::Await(const std::function<bool()>& condition, const char* what) {

@@ -33,8 +33,9 @@ class RpcFixture : public ::testing::Test {
   /// Changes to `options`, `scheduler_options` and `staging_bytes` are made before. The server is ready afterwards.
   void Start();
 
-  /// A connection of its own, without a limit to replies.
-  std::shared_ptr<grpc::Channel> Connect() const;
+  /// A connection of its own, without a limit to replies; to the server's first address if none is given.
+  std::shared_ptr<grpc::Channel> Connect() const { return Connect(server->addresses()[0]); }
+  static std::shared_ptr<grpc::Channel> Connect(const std::string& address);
   inference::GRPCInferenceService::Stub& inference() { return *inference_; }
   grpc::health::v1::Health::Stub& health_stub() { return *health_stub_; }
   const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }
