@@ -74,7 +74,7 @@ struct FloatSum {
   HWY_INLINE void StepColumns(const Rows& rows, Partial* totals) const {
     const hn::ScalableTag<Work> d;
     const auto joined = rows.Joined(d, JoinBySum());
-    if (std::is_same_v<Work, double> || hn::AllTrue(d, hn::IsFinite(joined))) {
+    if (std::is_same_v<Work, double> || hn::AllTrue(d, hn::Lt(hn::Abs(joined), hn::Inf(d)))) {
       AddWidened(d, joined, totals);
     } else {
       AddInF64(rows, joined, totals);
