@@ -12,7 +12,7 @@ namespace kernelwire {
 
 /// The largest message that ParseMessage takes: none of these methods has more to ask. Unknown fields cost the parser a
 /// multiple of their bytes, in memory and time, so that a message of --max_message_bytes would hold up its queue.
-inline constexpr std::size_t kMaxParsedBytes = std::size_t{64} * 1024;
+inline constexpr std::size_t kMaxParsedBytes = std::size_t{128} * 1024;
 
 /// Errors: RESOURCE_EXHAUSTED above kMaxParsedBytes, INVALID_ARGUMENT that names the type.
 absl::Status ParseMessage(const grpc::ByteBuffer& bytes, google::protobuf::Message* message);

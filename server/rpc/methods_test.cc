@@ -74,7 +74,7 @@ TEST_F(MethodsTest, BytesThatAreNoMessageAreInvalid) {
 
 TEST_F(MethodsTest, LargeMessageIsRefusedUnparsed) {
   Start();
-  constexpr std::size_t kLimit = 65536;
+  constexpr std::size_t kLimit = 131072;
   std::string unknown_fields;
   while (unknown_fields.size() < kLimit) {
     unknown_fields += std::string("\x7A\x00", 2);
@@ -89,7 +89,7 @@ TEST_F(MethodsTest, LargeMessageIsRefusedUnparsed) {
     call.Write(unknown_fields);
     const grpc::Status status = call.Finish();
     EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED) << method;
-    EXPECT_THAT(status.error_message(), HasSubstr("of at most 65536 bytes, got 65538")) << method;
+    EXPECT_THAT(status.error_message(), HasSubstr("of at most 131072 bytes, got 131074")) << method;
     EXPECT_EQ(call.context().GetServerTrailingMetadata().count("grpc-retry-pushback-ms"), 0u) << method;
   }
   ExpectNothingLeft();
