@@ -8,8 +8,8 @@
 namespace kernelwire {
 namespace {
 
-/// How much longer than others a launch may take before it counts as hung: what its work takes at worst at a tenth of
-/// the pace of a slow GPU, since other lanes have a part of that, too.
+/// How much longer than others a launch may take before it counts as hung: what its work takes at worst at a quarter of
+/// an H200's pace (soft-NMS; a fiftieth, hard), since GPUs are slower, and other lanes have a part of them, too.
 Nanos AllowanceFor(const Operator& op, const Launch& launch) {
   constexpr Nanos kBytesPerNano = 50;
   constexpr Nanos kMost = 600'000'000'000;
