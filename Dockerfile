@@ -1,4 +1,4 @@
-# kernelwire-server with kernels for every GPU from compute capability 7.5 on. It also runs without a GPU.
+# kernelwire-server with kernels for compute capability 7.5 to 10.x, and 12.0 on. It also runs without a GPU.
 #   docker build -t kernelwire .
 #   docker run --gpus all -p 8001:8001 -p 8002:8002 kernelwire
 # Both bases are arguments, so that a registry's mirror can be named, or plain ubuntu:24.04 twice with CUDA=OFF.
@@ -31,5 +31,7 @@ ENV NVIDIA_VISIBLE_DEVICES=all \
 USER 65532:65532
 EXPOSE 8001 8002
 STOPSIGNAL SIGTERM
+# Asks port 8001, whatever --address says: with another, give docker run
+# --health-cmd='kernelwire-server --probe=localhost:9000' too, or --no-healthcheck.
 HEALTHCHECK --interval=10s --timeout=2s --start-period=30s CMD ["kernelwire-server", "--probe=localhost:8001"]
 ENTRYPOINT ["kernelwire-server"]
