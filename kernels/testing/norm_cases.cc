@@ -144,6 +144,13 @@ void AddEpsilons(CaseList& list) {
   list.Add("epsilon_integer", NormalTensor(DataType::kFp32, {3, 64}), {}, {{"epsilon", std::int64_t{1}}});
   list.Add("epsilon_0_zero", FilledTensor(DataType::kFp32, {3, 64}, 0.0), {}, {{"epsilon", 0.0}});
   list.Add("epsilon_0_tiny", MakeTensor(DataType::kBf16, {3, 300}, Values::kTiny, kSeed), {}, {{"epsilon", 0.0}});
+  // The sum under the root leaves f32.
+  for (const std::int64_t width : {64, 1001, 5000, 70000, 300000}) {
+    std::vector<double> values = ToDoubles(NormalTensor(DataType::kFp32, {2, width}));
+    std::transform(values.begin(), values.end(), values.begin(), [](double value) { return value * 1e19; });
+    list.Add("epsilon_3e38_width_" + std::to_string(width), FromDoubles(DataType::kFp32, {2, width}, values), {},
+             {{"epsilon", 3e38}});
+  }
 }
 
 void AddBenchmarks(CaseList& list) {

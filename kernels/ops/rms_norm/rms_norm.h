@@ -14,11 +14,12 @@ using RmsNormParams = NormParams;
 inline constexpr int kRmsNormX = 0;
 inline constexpr int kRmsNormWeightInput = 1;
 
-/// Beyond these mean squares a sum of squares in f32 has overflowed, or has lost its low bits to underflow in a place
-/// where epsilon does not hide it: such a row is computed again in f64. False for NaN, which no precision cures.
+/// Where a sum of squares in f32 has overflowed, or epsilon takes the mean beyond f32, or the squares have lost their
+/// low bits to underflow and epsilon does not hide it: such a row is computed again in f64. False for NaN, which no
+/// precision cures.
 template <typename Acc>
 KERNELWIRE_HOST_DEVICE constexpr bool MeanSquareLeavesF32(Acc mean_square, Acc epsilon) {
-  return mean_square > Acc(3.4e38F) || (mean_square < Acc(0x1p-100F) && epsilon < Acc(0x1p-80F));
+  return mean_square + epsilon > Acc(3.4e38F) || (mean_square < Acc(0x1p-100F) && epsilon < Acc(0x1p-80F));
 }
 
 }  // namespace kernelwire
