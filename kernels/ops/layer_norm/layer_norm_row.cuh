@@ -90,7 +90,7 @@ struct Normalisation {
       // Most elements less a mean of so few digits are exact. One that is large beside the deviation has none to spare.
       const float large = 8.0F * PowerNearRoot(moments.variance);
       const float short_mean = __fsub_rn(__fadd_rn(mean, large), large);
-      const bool is_short = fabsf(mean) < 0.25F * large;
+      const bool is_short = moments.variance > 0.0F && fabsf(mean) < 0.25F * large;  // equal ones: their mean is exact
       rest += is_short ? mean - short_mean : 0.0F;
       mean = is_short ? short_mean : mean;
     }
