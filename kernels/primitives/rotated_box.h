@@ -37,6 +37,9 @@ KERNELWIRE_HOST_DEVICE inline void SmallSineCosine(float x, float* sine, float* 
   *cosine = Add(1.0f, Mul(square, sum));
 }
 
+/// Angles of more radians are taken modulo 2 pi in f64 first.
+inline constexpr float kFarRadians = 1e4f;
+
 /// Of an angle in degrees or radians. Whole quarter turns in degrees are exact.
 KERNELWIRE_HOST_DEVICE inline void SineCosine(float angle, bool degrees, float* sine, float* cosine) {
   float quarters = 0.0f;
@@ -46,8 +49,10 @@ KERNELWIRE_HOST_DEVICE inline void SineCosine(float angle, bool degrees, float* 
     quarters = nearbyintf(Div(turned, 90.0f));
     rest = Mul(Sub(turned, Mul(quarters, 90.0f)), 0.01745329252f);
   } else {  // pi / 2 in three parts, the first two of few enough bits that multiples of them are exact
-    quarters = nearbyintf(Mul(angle, 0.63661977237f));
-    rest = Sub(Sub(Sub(angle, Mul(quarters, 1.5703125f)), Mul(quarters, 4.837512969970703125e-4f)),
+    const bool is_near = fabsf(angle) <= kFarRadians;  // the parts have no more digits than that
+    const float near = is_near ? angle : static_cast<float>(fmod(static_cast<double>(angle), 6.283185307179586));
+    quarters = nearbyintf(Mul(near, 0.63661977237f));
+    rest = Sub(Sub(Sub(near, Mul(quarters, 1.5703125f)), Mul(quarters, 4.837512969970703125e-4f)),
                Mul(quarters, 7.54978995489188216e-8f));
   }
   float small_sine = 0.0f;
@@ -133,9 +138,9 @@ KERNELWIRE_HOST_DEVICE inline float SharedArea(const RotatedBox& a, const Rotate
 
 /// Whether `a` comes first where the order must not matter: the greater one by area, then by place and shape.
 KERNELWIRE_HOST_DEVICE inline bool ComesFirst(const RotatedBox& a, const RotatedBox& b) {
-  const float first[6] = {a.area, a.x, a.y, a.half_width, a.cosine, a.sine};
-  const float second[6] = {b.area, b.x, b.y, b.half_width, b.cosine, b.sine};
-  for (int i = 0; i < 6; ++i) {
+  const float first[7] = {a.area, a.x, a.y, a.half_width, a.half_height, a.cosine, a.sine};
+  const float second[7] = {b.area, b.x, b.y, b.half_width, b.half_height, b.cosine, b.sine};
+  for (int i = 0; i < 7; ++i) {
     if (first[i] != second[i]) {
       return first[i] > second[i];
     }

@@ -1,4 +1,4 @@
-// What is particular to nms: real detections, large inputs, the rounding of the IoU, soft-NMS, rotated boxes.
+// What is particular to nms: real detections, large inputs, the rounding of the IoU, soft-NMS.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -253,33 +253,6 @@ TEST(NmsTest, SoftNmsGivesWhatMmcvGives) {
   ExpectKept(SoftExample("linear"), {1, 0, 2, 3}, {0.9, 0.6, 0.29024392, 0.2});
   ExpectKept(SoftExample("gaussian"), {1, 0, 2, 3}, {0.9, 0.59630775, 0.35275510, 0.18650459});
   ExpectKept(SoftExample("none"), {1, 0, 3}, {0.9, 0.6, 0.2});
-}
-
-OperatorCase RotatedPair(const std::vector<double>& boxes, double iou_threshold) {
-  OperatorCase test_case = MakeCase("pair", std::vector<double>(8), {2, 1}, {});
-  test_case.inputs[0] = FromDoubles(DataType::kFp32, {2, 5}, boxes);
-  test_case.attributes = {{"rotated", true}, {"iou_threshold", iou_threshold}};
-  return test_case;
-}
-
-// Of equal boxes the IoU is 1 and not less, wherever they are and however they are turned.
-TEST(NmsTest, EqualRotatedBoxesOverlapEntirely) {
-  const double below_one = 1.0 - 0x1p-24;
-  for (const double at : {0.0, -1.2e7, 4096.5}) {
-    for (const double angle : {0.0, 30.0, 90.0, -137.25, 1e6}) {
-      const std::vector<double> box = {at, -at, 31.5, 7.25, angle};
-      std::vector<double> boxes = box;
-      boxes.insert(boxes.end(), box.begin(), box.end());
-      ExpectKept(RotatedPair(boxes, below_one), {0}, {2});
-    }
-  }
-}
-
-// An upright box of 8 x 4 and the same turned by a quarter share 16 of 48: IoU 1/3, a hair above and below.
-TEST(NmsTest, QuarterTurnsAreExact) {
-  const std::vector<double> boxes = {100, 50, 8, 4, 0, 100, 50, 8, 4, 90};
-  ExpectKept(RotatedPair(boxes, 1.0 / 3.0 + 1e-6), {0, 1}, {2, 1});
-  ExpectKept(RotatedPair(boxes, 1.0 / 3.0 - 1e-6), {0}, {2});
 }
 
 }  // namespace
