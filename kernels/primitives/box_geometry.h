@@ -50,8 +50,11 @@ KERNELWIRE_HOST_DEVICE inline float Infinity() { return HUGE_VALF; }
 
 KERNELWIRE_HOST_DEVICE inline Corners ToCorners(Coding coding, float a, float b, float c, float d) {
   switch (coding) {
-    case Coding::kYxyx:
-      return {Least(b, d), Least(a, c), Greatest(b, d), Greatest(a, c)};
+    case Coding::kYxyx: {  // both corners have a NaN that either has: comparisons keep that of their first operand
+      const float x = d != d ? d : b;
+      const float y = c != c ? c : a;
+      return {Least(x, d), Least(y, c), Greatest(x, d), Greatest(y, c)};
+    }
     case Coding::kXywh:
       return {a, b, Add(a, c), Add(b, d)};
     case Coding::kCxcywh: {
@@ -188,8 +191,12 @@ KERNELWIRE_HOST_DEVICE inline float Exponential(float x) {
   return Mul(Mul(sum, PowerOfTwo(half)), PowerOfTwo(exponent - half));
 }
 
-/// 1 / (1 + exp(-x)).
-KERNELWIRE_HOST_DEVICE inline float Sigmoid(float x) { return Div(1.0f, Add(1.0f, Exponential(Sub(0.0f, x)))); }
+/// 1 / (1 + exp(-x)); exp(x) where exp(-x) nears its limit, which is the same there.
+KERNELWIRE_HOST_DEVICE inline float Sigmoid(float x) {
+  const bool is_tiny = x < -87.0f;
+  const float power = Exponential(is_tiny ? x : Sub(0.0f, x));
+  return is_tiny ? power : Div(1.0f, Add(1.0f, power));
+}
 
 /// A key that orders scores downwards when keys go up; -0 and 0 are equal. Never the key of NaN bits all set, so a word
 /// of ones in its place sorts behind all. Requires: not NaN.

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdint>
 #include <random>
 #include <string>
@@ -19,10 +20,13 @@ namespace {
 using testing::AllDeviceRunners;
 using ::testing::AllOf;
 using testing::DeviceRunner;
+using ::testing::ElementsAre;
 using testing::ExpectedOutput;
 using testing::FromDoubles;
 using ::testing::HasSubstr;
+using ::testing::IsNan;
 using testing::OperatorCase;
+using testing::ToDoubles;
 
 enum Input { kPredictions, kBoxes, kScores, kAnchors, kCounts };
 
@@ -114,6 +118,42 @@ TEST(DetectionPostprocessTest, KeepsManyBoxesOfSeveralClasses) {
   limited.emplace_back("multi_label", true);
   ExpectOracle(Planes(1500, 5, 400, 208, limited));
   ExpectOracle(Planes(1025, 1, 5000, 209, many));
+}
+
+OperatorCase Separate(const std::vector<double>& boxes, const std::vector<double>& scores, AttributeList attributes) {
+  const auto count = static_cast<std::int64_t>(scores.size());
+  OperatorCase made;
+  made.inputs.resize(5);
+  made.inputs[kBoxes] = FromDoubles(DataType::kFp32, {count, 4}, boxes);
+  made.inputs[kScores] = FromDoubles(DataType::kFp32, {count, 1}, scores);
+  made.attributes = std::move(attributes);
+  return made;
+}
+
+// Corners are put in order, and a NaN of either has no order: both have it then.
+TEST(DetectionPostprocessTest, ANanOfACornerReachesTheImage) {
+  const OperatorCase test_case = Separate({1, 2, 3, NAN, 1, NAN, 3, 4, NAN, 6, 7, 8}, {0.9, 0.8, 0.7},
+                                          {{"box_coding", std::string("yxyx")}, {"max_output", std::int64_t{3}}});
+  for (DeviceRunner* const runner : AllDeviceRunners()) {
+    const auto outputs = runner->Run(Postprocess(), test_case);
+    ASSERT_TRUE(outputs.ok()) << outputs.status();
+    EXPECT_THAT(ToDoubles((*outputs)[1]),
+                ElementsAre(IsNan(), 1, IsNan(), 3, IsNan(), 1, IsNan(), 3, 6, IsNan(), 8, IsNan()))
+        << runner->name();
+  }
+}
+
+// A sigmoid that is no normal number is greater than 0, and those of lesser numbers are less.
+TEST(DetectionPostprocessTest, ASigmoidIsNotFlushedToZero) {
+  const OperatorCase test_case = Separate(
+      {0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7}, {-100, -89, -110, -86},
+      {{"score_activation", std::string("sigmoid")}, {"score_threshold", 0.0}, {"max_output", std::int64_t{4}}});
+  for (DeviceRunner* const runner : AllDeviceRunners()) {
+    const auto outputs = runner->Run(Postprocess(), test_case);
+    ASSERT_TRUE(outputs.ok()) << outputs.status();
+    EXPECT_THAT(ToDoubles((*outputs)[4]), ElementsAre(3, 1, 0, -1)) << runner->name();
+    EXPECT_NEAR(ToDoubles((*outputs)[2])[1], std::exp(-89.0), 3e-45) << runner->name();
+  }
 }
 
 // ---- planning ------------------------------------------------------------------------------------------------
