@@ -181,7 +181,7 @@ absl::StatusOr<Plan> PlanNms(const PlanRequest& request) {
     return absl::InvalidArgumentError(
         absl::StrCat("input 'boxes': expected fewer boxes than a machine can hold, got shape ", shape.ToString()));
   }
-  plan.workspace_bytes = static_cast<std::size_t>(*workspace);
+  plan.workspace_bytes = plan.rows == 0 ? 0 : static_cast<std::size_t>(*workspace);
   plan.extents = {boxes, columns, image_bytes};
   plan.work_bytes = EstimateWork(images, boxes);
   return plan;
