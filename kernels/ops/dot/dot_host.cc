@@ -53,7 +53,7 @@ struct FloatDot {
         s3 = join(i + 3 * lanes, s3);
       }
       const Work sum = hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(s0, s1), hn::Add(s2, s3))));
-      if (IsExactEnough(sum)) {
+      if (IsExactEnough(sum) || (sum == Work{0} && !HasProduct<From>(a + first, b + first, i - first))) {
         total += static_cast<double>(sum);
         continue;
       }
@@ -70,7 +70,19 @@ struct FloatDot {
  private:
   static bool IsExactEnough(Work sum) {
     constexpr Work kLeast{0x1p-100F};
-    return std::is_same_v<Work, double> || sum == Work{0} || (std::isfinite(sum) && std::abs(sum) >= kLeast);
+    return std::is_same_v<Work, double> || (std::isfinite(sum) && std::abs(sum) >= kLeast);
+  }
+
+  /// Whether a product is not zero, whatever it is in f32. Requires: whole vectors.
+  template <class From>
+  static bool HasProduct(const typename From::Stored* a, const typename From::Stored* b, std::int64_t count) {
+    const hn::ScalableTag<Work> d;
+    const auto zero = hn::Zero(d);
+    bool has = false;
+    for (std::int64_t i = 0; i < count && !has; i += static_cast<std::int64_t>(hn::Lanes(d))) {
+      has = !hn::AllFalse(d, hn::And(hn::Ne(From::Load(d, a + i), zero), hn::Ne(From::Load(d, b + i), zero)));
+    }
+    return has;
   }
 
   /// Of at most a vector, in f64.

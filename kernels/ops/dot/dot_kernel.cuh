@@ -44,7 +44,8 @@ struct FloatDot {
       }
     }
     const AccumulatorOf<T> sum = SumPairwise<kLength>(sums);
-    if (!kMayLeaveF32<T> || sum == 0 || (fabs(sum) <= kMostOfF32 && fabs(sum) >= kLeastSumOfProducts)) {
+    if (!kMayLeaveF32<T> || (fabs(sum) <= kMostOfF32 && fabs(sum) >= kLeastSumOfProducts) ||
+        (sum == 0 && !HasProduct(tile))) {
       total += static_cast<double>(sum);
     } else {
       ForEachInTurn(tile, [&](const Operand<T, kLength, 2>& operand) {
@@ -58,6 +59,20 @@ struct FloatDot {
 
   __device__ __forceinline__ void Store(const ReduceArguments& arguments, const ResultPlace& place, Total total) const {
     StoreResult(arguments, place, total);
+  }
+
+ private:
+  /// Whether a product is not zero, whatever it is in f32.
+  template <int kCount, int kLength>
+  static __device__ __forceinline__ bool HasProduct(const Operand<T, kLength, 2> (&tile)[kCount]) {
+    bool has = false;
+    ForEachInTurn(tile, [&](const Operand<T, kLength, 2>& operand) {
+#pragma unroll
+      for (int j = 0; j < kLength; ++j) {
+        has |= Widen<float>(operand.inputs[0].Get(j)) != 0.0F && Widen<float>(operand.inputs[1].Get(j)) != 0.0F;
+      }
+    });
+    return has;
   }
 };
 

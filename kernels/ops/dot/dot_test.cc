@@ -84,17 +84,21 @@ TEST_P(DotTest, SixteenBitInputsDoNotOverflowInBetween) {
 
 /// Products that f32 cannot hold, and those that it would round, each by up to half of itself.
 TEST_P(DotTest, ProductsThatLeaveF32AreAddedInF64) {
-  for (const std::int64_t width : {4, 64, 256, 1000, 5000, 100000}) {
+  for (const std::int64_t width : {4, 64, 100, 128, 256, 1000, 5000, 100000}) {
     const auto count = static_cast<std::size_t>(width);
     const HostTensor large = FromDoubles(DataType::kFp32, {width}, std::vector<double>(count, 2e19));
     std::vector<double> signs(count, 2e19);
     std::fill(signs.begin() + width / 2, signs.end(), -2e19);
     const double all = static_cast<double>(width) * 4e38;
     EXPECT_NEAR(Values(Case(large, FromDoubles(DataType::kFp32, {width}, signs)))[0], 0.0, 1e-10 * all) << width;
-    const HostTensor small = FromDoubles(DataType::kFp32, {width}, std::vector<double>(count, 1.05e-21));
-    const double x = ToDoubles(small)[0];
-    const double expected = static_cast<double>(width) * x * x;
-    EXPECT_NEAR(Values(Case(small, small))[0], expected, std::max(expected * 1e-6, 0x1p-149)) << width;
+    for (const double value : {1.05e-21, 0x1p-75, 0x1p-76}) {  // of a product; of the last two f32 makes 0
+      const HostTensor small = FromDoubles(DataType::kFp32, {width}, std::vector<double>(count, value));
+      const double x = ToDoubles(small)[0];
+      const double expected = static_cast<double>(width) * x * x;
+      EXPECT_NEAR(Values(Case(small, small))[0], expected, std::max(expected * 1e-6, 0x1p-149)) << width << ", " << x;
+      const AttributeList wide = {{"output_type", std::string("FP64")}};
+      EXPECT_NEAR(Values(Case(small, small, wide))[0], expected, expected * 1e-6) << width << ", " << x;
+    }
   }
 }
 
