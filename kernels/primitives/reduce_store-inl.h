@@ -8,7 +8,9 @@
 #endif
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 
 #include "hwy/highway.h"
@@ -93,7 +95,9 @@ void StoreResults(const HostReduction& job, const HostPlace& place, const R& red
   if constexpr (std::is_same_v<decltype(reduction.Result(*totals)), double>) {
     double values[kResultsAtOnce];
     for (std::int64_t j = 0; j < count; ++j) {
-      values[j] = reduction.Result(totals[j]);
+      // One NaN for all: which of two a sum or product takes its bits from is the compiler's choice, in each loop anew.
+      const double value = reduction.Result(totals[j]);
+      values[j] = std::isnan(value) ? std::numeric_limits<double>::quiet_NaN() : value;
     }
     StoreReals(job.params.y_type, values, count, place.segment.outputs[0], place.index);
   } else {
