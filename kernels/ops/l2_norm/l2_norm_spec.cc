@@ -17,7 +17,7 @@ OperatorSpec MakeSpec() {
   spec.formula = "y = sqrt(sum(x * x))";
   DescribeReduction(ReduceKind::kReal, &spec);
   spec.promises = {
-      "No square overflows or vanishes on the way, and the root is rounded once.",
+      "No square of an FP32 or narrower element overflows or vanishes on the way, and the root is rounded once.",
       "An accumulator of FP16 or BF16 has every partial sum rounded to it, in a fixed order.",
       "The same bits alone or batched, on every run.",
   };
