@@ -79,7 +79,9 @@ struct Plan {
   std::int64_t rows = 0;                            // see Segment::rows; 0 = nothing to compute
   std::array<std::int64_t, kMaxExtents> extents{};  // see Segment::extents
   std::array<OutputPlan, kMaxOutputs> outputs;      // in the spec's order
-  std::size_t workspace_bytes = 0;                  // scratch of this request, on the device; a multiple of 256
+  /// Scratch of this request, on the device; a multiple of 256. Each of `rows` has an equal share: some of them, as a
+  /// request of their own, need no more than their shares.
+  std::size_t workspace_bytes = 0;
   /// Bytes of an input that belong to one of `rows`, where a request may be cut between rows and its parts computed by
   /// launches of their own: rows [r, s) take bytes [r, s) * row_bytes of such a tensor. 0: every part needs all of it
   /// (a weight). A request can be cut when every wanted output has row_bytes; its parts share its key and extents. An

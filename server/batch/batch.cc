@@ -66,7 +66,7 @@ void Batch::Add(RequestPart* part) {
       part->output_offsets[i] = output_begin_;
     }
   }
-  workspace_bytes_ += AlignUp(request.plan.workspace_bytes);
+  workspace_bytes_ += WorkspaceBytes(request, part->rows);
   planned_rows_ += part->rows.count;
   work_bytes_ += WorkBytes(*part);
   rank_ = std::min(rank_, request.rank_);
@@ -106,7 +106,7 @@ const Launch& Batch::BuildLaunch(const LaunchAddresses& addresses) {
       segment.outputs[i] = offset == RequestPart::kAbsent ? nullptr : addresses.outputs + offset;
     }
     segment.workspace = plan.workspace_bytes == 0 ? nullptr : workspace;
-    workspace += AlignUp(plan.workspace_bytes);
+    workspace += WorkspaceBytes(*part->request, part->rows);
     segment.rows = part->rows.count;
     segment.first_row = first_row;
     std::copy(plan.extents.begin(), plan.extents.end(), segment.extents);

@@ -54,8 +54,18 @@ Stretch OutputStretch(const Request& request, std::size_t output, const RowRange
   return StretchOf(request, planned.bytes, planned.row_bytes, rows);
 }
 
+std::size_t WorkspaceBytes(const Request& request, const RowRange& rows) {
+  const std::size_t all = request.plan.workspace_bytes;
+  if (rows.count == request.plan.rows) {
+    return AlignUp(all);
+  }
+  const auto of_request = static_cast<std::size_t>(request.plan.rows);
+  const std::size_t share = all / of_request + (all % of_request == 0 ? 0 : 1);
+  return AlignUp(share * static_cast<std::size_t>(rows.count));
+}
+
 std::size_t TensorBytes(const Request& request, const RowRange& rows) {
-  std::size_t bytes = AlignUp(request.plan.workspace_bytes);
+  std::size_t bytes = WorkspaceBytes(request, rows);
   for (std::size_t i = 0; i < kMaxInputs; ++i) {
     bytes += request.plan_request.inputs[i].has_value() ? AlignUp(InputStretch(request, i, rows).bytes) : 0;
   }

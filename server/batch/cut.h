@@ -27,6 +27,8 @@ struct Stretch {
 /// What belongs to some rows of an input or output, which are all rows where the tensor cannot be cut.
 Stretch InputStretch(const Request& request, std::size_t input, const RowRange& rows);
 Stretch OutputStretch(const Request& request, std::size_t output, const RowRange& rows);
+/// Scratch that some rows of a request need, aligned as tensors are.
+std::size_t WorkspaceBytes(const Request& request, const RowRange& rows);
 
 /// Bytes of a slab that some rows of a request need as tensors and workspace, alignment included.
 std::size_t TensorBytes(const Request& request, const RowRange& rows);

@@ -92,6 +92,22 @@ TEST(Cut, SmallRequestsAndSingleRowsStayWhole) {
   EXPECT_GT(CutFor(FakeRequest(1, 1, 100'000, 50'000), 4096, pool)->parts, 1);
 }
 
+// So scratch neither keeps a request whole nor is taken by each part anew.
+TEST(Cut, PartsHaveTheirRowsShareOfTheScratch) {
+  SlabPool pool(MakeHostRegion(1 << 20), 4096);
+  FakeRequest request(1, 1, 10'000, 1000);
+  request.plan.workspace_bytes = 256 * 250;
+  EXPECT_EQ(WorkspaceBytes(request, AllRows(request)), 64'000u);
+  EXPECT_EQ(WorkspaceBytes(request, {3, 2}), 12'800u);
+  request.plan.workspace_bytes += 256;  // rounded up, so that no row has too little
+  EXPECT_GE(WorkspaceBytes(request, {3, 2}), 2 * 6426u);
+  EXPECT_EQ(WorkspaceBytes(request, {3, 2}) % kTensorAlignment, 0u);
+  const std::optional<Cut> cut = CutFor(request, 32'768, pool);
+  ASSERT_TRUE(cut.has_value());
+  EXPECT_EQ(cut->slab_bytes, 32'768u);
+  EXPECT_EQ(cut->parts, 4);
+}
+
 TEST(Cut, NeedsRowsThatMakeUpTheirTensorsAndAnOwnerThatCanCopyThem) {
   SlabPool pool(MakeHostRegion(1 << 20), 4096);
   FakeRequest request(1, 1, 100'000, 1000);
