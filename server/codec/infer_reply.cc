@@ -25,7 +25,20 @@ constexpr std::uint8_t kStreamInferResponseTag = 2 << 3 | 2;
 /// Tag, length and `bytes` bytes.
 std::size_t FieldBytes(std::size_t bytes) { return 1 + CodedOutputStream::VarintSize64(bytes) + bytes; }
 
-bool StaysInSlab(std::size_t bytes) { return bytes > kCopiedPayloadBytes; }
+bool IsLarge(std::size_t bytes) { return bytes > kCopiedPayloadBytes; }
+
+/// For each part of the result whether what is large of it stays in its slab.
+using StayingParts = absl::InlinedVector<bool, 1>;
+
+StayingParts FindStayingParts(const InferMessage& request, const Completion& completion) {
+  StayingParts stay;
+  for (const CompletedPart& part : completion.parts) {
+    const bool has_large = std::any_of(request.outputs().begin(), request.outputs().end(),
+                                       [&part](std::uint8_t index) { return IsLarge(part.bytes[index]); });
+    stay.push_back(has_large && part.slab->MayWaitForReaders());
+  }
+  return stay;
+}
 
 /// The part of the reply that the generated serializer writes. `DescOf(i)` is the description of output i of the spec.
 /// Reused by each thread, so that its strings are allocated once.
@@ -106,17 +119,21 @@ class ReplySlices {
 grpc::ByteBuffer Encode(const InferMessage& request, const Completion& completion, bool in_stream) {
   const ModelInferResponse& header =
       MakeHeader(request, [&](std::size_t index) -> const TensorDesc& { return completion.outputs[index]; });
+  const StayingParts stay = FindStayingParts(request, completion);
+  const auto stays = [&](std::size_t part, std::size_t index) {
+    return stay[part] && IsLarge(completion.parts[part].bytes[index]);
+  };
   std::array<std::size_t, kMaxOutputs> payload_bytes{};
   std::size_t total = header.ByteSizeLong();
-  std::size_t stays = 0;  // bytes that are not written in place
+  std::size_t staying = 0;  // bytes that are not written in place
   for (const std::uint8_t index : request.outputs()) {
-    for (const CompletedPart& part : completion.parts) {
-      payload_bytes[index] += part.bytes[index];
-      stays += StaysInSlab(part.bytes[index]) ? part.bytes[index] : 0;
+    for (std::size_t p = 0; p < completion.parts.size(); ++p) {
+      payload_bytes[index] += completion.parts[p].bytes[index];
+      staying += stays(p, index) ? completion.parts[p].bytes[index] : 0;
     }
     total += FieldBytes(payload_bytes[index]);
   }
-  const std::size_t in_place = total - stays;
+  const std::size_t in_place = total - staying;
   ReplySlices reply(in_place + (in_stream ? FieldBytes(total) - total : 0));
   if (in_stream) {
     reply.WriteFieldStart(kStreamInferResponseTag, total);
@@ -124,8 +141,9 @@ grpc::ByteBuffer Encode(const InferMessage& request, const Completion& completio
   reply.WriteHeader(header);
   for (const std::uint8_t index : request.outputs()) {
     reply.WriteFieldStart(kRawOutputContentsTag, payload_bytes[index]);
-    for (const CompletedPart& part : completion.parts) {
-      if (StaysInSlab(part.bytes[index])) {
+    for (std::size_t p = 0; p < completion.parts.size(); ++p) {
+      const CompletedPart& part = completion.parts[p];
+      if (stays(p, index)) {
         reply.PointTo(part.data[index], part.bytes[index], part.slab);
       } else {
         reply.WriteBytes(part.data[index], part.bytes[index]);

@@ -20,7 +20,8 @@ inline constexpr std::size_t kCopiedPayloadBytes = 8192;
 inline constexpr std::size_t kMaxErrorMessageBytes = 1024;
 
 /// The reply to `request`: outputs in the order in which the client listed them, otherwise in the spec's. Larger
-/// payloads are slices over the slabs of `completion.parts`, each holding a reference until gRPC lets go of it.
+/// payloads are slices over the slabs of `completion.parts`, each holding a reference until gRPC lets go of it; or
+/// copies, where too much of the staging waits for clients to read (Slab::MayWaitForReaders).
 /// Requires: `request` is bound, completion.status is OK. Thread-safe for different requests.
 grpc::ByteBuffer EncodeInferReply(const InferMessage& request, const Completion& completion);
 

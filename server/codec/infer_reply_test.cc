@@ -26,7 +26,7 @@ constexpr std::size_t kSlabBytes = 1 << 20;
 
 class InferReplyTest : public ::testing::Test {
  protected:
-  InferReplyTest() : pool_(MakeHostRegion(kSlabBytes), 4096), slab_(pool_.Take(kSlabBytes)) {}
+  InferReplyTest() : pool_(MakeHostRegion(2 * kSlabBytes), 4096), slab_(pool_.Take(kSlabBytes)) {}
   ~InferReplyTest() override {
     slab_->Release();
     EXPECT_EQ(pool_.used_bytes(), 0u);
@@ -185,12 +185,27 @@ TEST_F(InferReplyTest, LargePayloadsStayInTheSlabAndHoldIt) {
   slices.clear();
 }
 
+TEST_F(InferReplyTest, APayloadIsCopiedWhereHalfOfTheStagingWaitsForReaders) {
+  Finish({1 << 14}, {"copy", "count"});
+  Slab* const unread = pool_.Take(4096);
+  ASSERT_TRUE(unread->MayWaitForReaders());
+  const std::string copied = BytesOf(EncodeInferReply(message_, completion_));
+  std::vector<grpc::Slice> slices;
+  ASSERT_TRUE(EncodeInferReply(message_, completion_).Dump(&slices).ok());
+  EXPECT_EQ(slices.size(), 1u);
+  ExpectRoundTrip();
+  unread->Release();
+  ASSERT_TRUE(EncodeInferReply(message_, completion_).Dump(&slices).ok());
+  EXPECT_GT(slices.size(), 1u);
+  EXPECT_EQ(BytesOf(EncodeInferReply(message_, completion_)), copied);
+}
+
 TEST_F(InferReplyTest, ARequestThatWasCutIsAnsweredAsIfItWereNot) {
   Finish({1 << 14}, {"copy", "count"});
   const std::string whole = BytesOf(EncodeInferReply(message_, completion_));
   // Stretches in slabs of their own: two that stay there, and one that is small enough to be copied.
   const CompletedPart all = parts_[0];
-  SlabPool pool(MakeHostRegion(kSlabBytes), 4096);
+  SlabPool pool(MakeHostRegion(2 * kSlabBytes), 4096);
   const std::array<std::size_t, 4> cuts = {0, 20000, all.bytes[0] - 1000, all.bytes[0]};
   parts_.assign(3, CompletedPart());
   for (std::size_t i = 0; i < parts_.size(); ++i) {

@@ -15,6 +15,8 @@ std::uint32_t CountBlocks(std::size_t region_bytes, std::size_t smallest) {
 
 }  // namespace
 
+bool Slab::MayWaitForReaders() { return pool_->MayWaitForReaders(this); }
+
 void Slab::Release() {
   // Release on the way down, acquire at zero: every use of the memory comes before its next life.
   if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
@@ -138,10 +140,21 @@ std::uint32_t SlabPool::TakeBlock(std::size_t order) {
   return index;
 }
 
+bool SlabPool::MayWaitForReaders(Slab* slab) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (!slab->waits_for_readers_ && wait_for_readers_ + slab->bytes_ <= total_bytes() / 2) {
+    slab->waits_for_readers_ = true;
+    wait_for_readers_ += slab->bytes_;
+  }
+  return slab->waits_for_readers_;
+}
+
 void SlabPool::GiveBack(Slab* slab) {
   releasing_.fetch_add(1, std::memory_order_relaxed);
   {
     const std::lock_guard<std::mutex> lock(mutex_);
+    wait_for_readers_ -= slab->waits_for_readers_ ? slab->bytes_ : 0;
+    slab->waits_for_readers_ = false;
     // Release, with used_bytes' acquire: who sees the pool whole sees releasing_ raised too.
     used_.fetch_sub(FreeBlock(static_cast<std::uint32_t>(slab - slabs_.get())), std::memory_order_release);
   }

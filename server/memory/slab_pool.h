@@ -47,6 +47,10 @@ class Slab {
   std::byte* device() const { return device_; }
   std::size_t bytes() const { return bytes_; }
   void AddReference() { references_.fetch_add(1, std::memory_order_relaxed); }
+  /// Whether replies may point into the slab, and so hold it until their clients have read them, which may take for
+  /// ever: not when slabs that are held so would be more than half of the pool. Holds until the slab goes back, of
+  /// which the caller has a reference; references of replies are added as others are.
+  bool MayWaitForReaders();
   /// The last release gives the block back to the pool and calls the pool's listener. Any thread, gRPC's included.
   void Release();
 
@@ -57,6 +61,7 @@ class Slab {
   std::byte* device_ = nullptr;
   std::size_t bytes_ = 0;
   std::atomic<int> references_{0};
+  bool waits_for_readers_ = false;  // guarded by the pool's mutex
 };
 
 /// The smallest block of a device's pool.
@@ -108,6 +113,7 @@ class SlabPool {
     std::uint32_t previous = kNone;
   };
 
+  bool MayWaitForReaders(Slab* slab);
   void GiveBack(Slab* slab);
   void CutRegion();
   // The five below: with mutex_ held.
@@ -132,6 +138,7 @@ class SlabPool {
   // Invariants: (1) every smallest block belongs to exactly one free or taken block; (2) two free buddies never stay
   // apart; (3) the lists hold every free block of their order and nothing else.
   std::mutex mutex_;
+  std::size_t wait_for_readers_ = 0;  // bytes of slabs that may
   std::vector<Block> blocks_;
   std::vector<std::uint32_t> free_lists_;  // by order: the first free block; a doubly linked list through blocks_
 };

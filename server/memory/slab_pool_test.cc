@@ -264,6 +264,26 @@ TEST(SlabPoolTest, ManyThreadsTakeWriteAndRelease) {
   whole->Release();
 }
 
+// The other half goes on from hand to hand, however long readers take.
+TEST(SlabPoolTest, AtMostHalfOfThePoolWaitsForReaders) {
+  auto pool = MakePool(8 * kBlock);
+  Slab* const large = pool->Take(4 * kBlock);
+  Slab* const small = pool->Take(kBlock);
+  ASSERT_TRUE(large != nullptr && small != nullptr);
+  EXPECT_TRUE(large->MayWaitForReaders());
+  EXPECT_TRUE(large->MayWaitForReaders()) << "counted once";
+  EXPECT_FALSE(small->MayWaitForReaders());
+  large->Release();
+  EXPECT_TRUE(small->MayWaitForReaders());
+  small->Release();
+  Slab* const again = pool->Take(4 * kBlock);
+  EXPECT_TRUE(again->MayWaitForReaders()) << "of what has come back nothing is counted";
+  again->Release();
+  Slab* const whole = pool->Take(8 * kBlock);
+  EXPECT_FALSE(whole->MayWaitForReaders());
+  whole->Release();
+}
+
 TEST(SlabPoolTest, ReferencesOfOneSlabGoFromManyThreads) {
   constexpr int kThreads = 4;
   auto pool = MakePool(kBlock);

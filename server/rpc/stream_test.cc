@@ -147,6 +147,26 @@ TEST_F(StreamTest, UnreadRepliesStopTheReading) {
   ExpectNothingLeft();
 }
 
+// Replies that wait for a reader leave half of the staging to others, and to the stream's own requests.
+TEST_F(StreamTest, APausedReaderDoesNotHoldUpTheDevice) {
+  constexpr int kRequests = 6;
+  options.max_stream_requests = kRequests;
+  staging_bytes = std::size_t{32} << 20;  // for two of them
+  Start();
+  RawCall call(channel(), kModelStreamInfer);
+  const std::vector<float> x(2'000'000, 1.0F);
+  for (int i = 0; i < kRequests; ++i) {
+    ASSERT_TRUE(call.Write(TwiceRequest(x)));
+  }
+  Await([this] { return metrics.StatisticsOf(0).execution_count == kRequests; }, "all requests");
+  for (int i = 0; i < kRequests; ++i) {
+    EXPECT_EQ(ValuesOf(Reply(&call).infer_response()), std::vector<float>(x.size(), 2.0F));
+  }
+  call.WritesDone();
+  EXPECT_TRUE(call.Finish().ok());
+  ExpectNothingLeft();
+}
+
 TEST_F(StreamTest, OversizeMessageEndsTheStream) {
   options.max_message_bytes = 10'000;
   Start();
