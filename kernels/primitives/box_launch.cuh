@@ -7,6 +7,7 @@
 
 #include "kernels/core/launch.h"
 #include "kernels/device/launch.cuh"
+#include "kernels/device/launch_afterwards.cuh"
 #include "kernels/primitives/box_bucket.cuh"
 #include "kernels/primitives/box_output.cuh"
 #include "kernels/primitives/box_rounds.cuh"
@@ -25,6 +26,11 @@ class BoxLauncher {
     arguments_.table = TableOf(launch);
     arguments_.params = params;
   }
+
+  /// The next kernel begins when the one before it has ended, and not beside it as others do. Its blocks would wait on
+  /// the multiprocessors for as long as that takes, seconds where boxes are many, and keep those of other streams from
+  /// them.
+  void StartNextAfterwards() { next_overlaps_ = false; }
 
   /// A kernel whose blocks of an image share `items` pieces of work: as many blocks as pieces, as long as the whole
   /// launch stays near what fills a large GPU a few times over. No result depends on it.
@@ -53,6 +59,9 @@ class BoxLauncher {
     AddRanking(slots);
     if (MayChain<P>(rules) && (some_large || rules.per_class != kNoLimit)) {
       Add(&SuppressKernel<P>, kSuppressThreads, sizeof(SuppressShared<typename P::Box>), Pieces(slots, kTile));
+      if (slots > kQuicklySuppressed) {
+        StartNextAfterwards();
+      }
       Add(&WriteKeptKernel<P>, kSortTile, 0, Pieces(slots, kSortTile));
     }
     if (!MayChain<P>(rules) || (some_small && rules.per_class == kNoLimit)) {
@@ -79,13 +88,18 @@ class BoxLauncher {
   cudaError_t error() const { return error_; }
 
  private:
+  /// So many boxes take a millisecond or so, whatever they are.
+  static constexpr std::int64_t kQuicklySuppressed = 1 << 15;
+
   template <typename... Parameters, typename... Values>
   void Enqueue(void (*kernel)(BoxArguments<typename P::Params>, Parameters...), std::int64_t blocks_per_image,
                LaunchShape shape, Values... values) {
     if (error_ == cudaSuccess) {
       arguments_.blocks_per_image = blocks_per_image;
       shape.blocks = images_ * blocks_per_image;
-      error_ = LaunchKernel(kernel, shape, stream_, arguments_, values...);
+      error_ = next_overlaps_ ? LaunchKernel(kernel, shape, stream_, arguments_, values...)
+                              : LaunchKernelAfterwards(kernel, shape, stream_, arguments_, values...);
+      next_overlaps_ = true;
     }
   }
 
@@ -155,6 +169,7 @@ class BoxLauncher {
   std::int64_t images_;
   cudaStream_t stream_;
   BoxArguments<typename P::Params> arguments_{};
+  bool next_overlaps_ = true;
   cudaError_t error_ = cudaSuccess;
 };
 

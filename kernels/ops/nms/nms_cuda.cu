@@ -48,6 +48,7 @@ int LaunchSoft(const Launch& launch, const Params& params, CUstream_st* stream) 
     return first.error();
   }
   box::BoxLauncher<ChosenPolicy<Box>> second(launch, params, stream);
+  second.StartNextAfterwards();  // a block goes over the boxes of a class as often as it has some
   if (largest > 0) {
     second.AddRanking(largest);
   }
