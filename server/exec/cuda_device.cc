@@ -44,6 +44,7 @@ class CudaDevice final : public Device {
   void Watch();
   std::uint64_t FinishLanes();
   bool IsOver(CudaLane& lane);
+  bool Hangs(const CudaLane& lane) const;
   void Finish(CudaLane& lane);
   bool Sleep(std::uint64_t seen, bool idle);
   absl::Status Describe(const CudaFailure& failure) const;
@@ -179,7 +180,7 @@ bool CudaDevice::IsOver(CudaLane& lane) {
     Lose(Describe({error, "cudaEventQuery"}));
     return true;
   }
-  if (clock_.Now() < lane.give_up_at()) {
+  if (!Hangs(lane)) {
     return false;
   }
   const Batch& batch = lane.batch();
@@ -190,8 +191,25 @@ bool CudaDevice::IsOver(CudaLane& lane) {
   return true;
 }
 
+/// Not while another lane has a batch that may take long and is within its time: that may be all there is to it.
+bool CudaDevice::Hangs(const CudaLane& lane) const {
+  const Nanos now = clock_.Now();
+  return now >= lane.give_up_at() && std::none_of(lanes_.begin(), lanes_.end(), [&](const auto& other) {
+           return other.get() != &lane && other->in_flight.load(std::memory_order_acquire) && other->may_take_long() &&
+                  now < other->give_up_at();
+         });
+}
+
 void CudaDevice::Finish(CudaLane& lane) {
   Batch& batch = lane.batch();
+  if (lane.may_take_long()) {
+    const Nanos now = clock_.Now();
+    for (const std::unique_ptr<CudaLane>& other : lanes_) {
+      if (other.get() != &lane && other->in_flight.load(std::memory_order_acquire)) {
+        other->WaitedSince(lane.started_at(), now);
+      }
+    }
+  }
   if (lost_.load(std::memory_order_acquire)) {
     batch.status = lost_status_;
   } else {

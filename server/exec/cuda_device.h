@@ -51,7 +51,8 @@ struct CudaDeviceOptions {
   int lanes = 4;  // batches at a time; four overlap copies both ways with kernels (H200: 40 of 55 GB/s at 1 MiB)
   std::size_t staging_bytes = std::size_t{256} << 20;  // pinned, and as much again on the GPU
   /// A batch that runs longer than this, or 1 s if that is more, and than its operator may need at worst
-  /// (Operator::most_work_bytes), counts as hung: kernels cannot be called back.
+  /// (Operator::most_work_bytes), counts as hung: kernels cannot be called back. While another batch may need long, its
+  /// time does not count.
   Nanos hang_after = 10'000'000'000;
   CudaDataPath path;
   /// Called once, from any thread, when nothing can be computed here any more: a sticky error, after which every CUDA

@@ -1,4 +1,4 @@
-// CUDA devices behind a real scheduler, on every GPU there is: both data paths, and how failures and hangs end. The
+// CUDA devices behind a real scheduler, on every GPU there is: both data paths, and how failures end. The
 // operators are made of CUDA's own copies and host functions, so that each failure happens exactly when it is wanted.
 #include "server/exec/cuda_device.h"
 
@@ -6,7 +6,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <condition_variable>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -16,22 +18,18 @@
 
 #include "kernels/device/launch_tickets.h"
 #include "server/exec/testing/blocking_request.h"
+#include "server/exec/testing/cuda_copies.h"
 
 namespace kernelwire {
 namespace {
 
 using ::kernelwire::testing::BlockingRequest;
+using ::kernelwire::testing::Bytes;
+using ::kernelwire::testing::Gpus;
+using ::kernelwire::testing::MakeOperator;
+using ::kernelwire::testing::OptionsFor;
 using ::kernelwire::testing::Stage;
 using ::testing::HasSubstr;
-
-absl::StatusOr<Plan> PlanCopy(const PlanRequest& request) {
-  Plan plan;
-  plan.rows = 1;
-  plan.outputs[0] = {true, *request.inputs[0], *request.inputs[0]->ByteSize()};
-  plan.extents[0] = static_cast<std::int64_t>(plan.outputs[0].bytes);
-  plan.work_bytes = 2 * plan.extents[0];
-  return plan;
-}
 
 /// y = x, wherever the segments say that they lie. Looks at the last error as CUB does: it may only find its own.
 int LaunchCopy(const Launch& launch, CUstream_st* stream) {
@@ -51,34 +49,6 @@ int LaunchCopy(const Launch& launch, CUstream_st* stream) {
 
 int RefuseToLaunch(const Launch&, CUstream_st*) { return cudaErrorLaunchOutOfResources; }
 int BreakTheDevice(const Launch&, CUstream_st*) { return cudaErrorIllegalAddress; }
-
-/// Holds a stream until it is opened.
-class Gate {
- public:
-  static Gate& Instance() {
-    static Gate* const gate = new Gate;  // stays: CUDA's thread may be on its way out of Wait when the process ends
-    return *gate;
-  }
-  void Open() {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    open_ = true;
-    opened_.notify_all();
-  }
-  static void Wait(void* gate) {
-    auto* const self = static_cast<Gate*>(gate);
-    std::unique_lock<std::mutex> lock(self->mutex_);
-    self->opened_.wait(lock, [self] { return self->open_; });
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable opened_;
-  bool open_ = false;
-};
-
-int LaunchHang(const Launch&, CUstream_st* stream) {
-  return cudaLaunchHostFunc(stream, &Gate::Wait, &Gate::Instance());
-}
 
 /// The tickets that came with each stream.
 struct TicketsSeen {
@@ -111,38 +81,6 @@ int LaunchCopyTickets(const Launch& launch, CUstream_st* stream) {
   const cudaError_t error = cudaMemcpyAsync(segment.outputs[0], launch.tickets,
                                             static_cast<std::size_t>(segment.extents[0]), cudaMemcpyDefault, stream);
   return error == cudaSuccess ? cudaLaunchHostFunc(stream, &TicketsSeen::AwaitAll, &seen) : error;
-}
-
-Operator MakeOperator(int (*launch)(const Launch&, CUstream_st*)) {
-  Operator op;
-  op.spec.name = "copy";
-  op.spec.inputs = {{"x", DataTypeSet(DataType::kUint8), DataType::kUint8, {-1}, false, "Bytes."}};
-  op.spec.outputs = {{"y", DataTypeSet(DataType::kUint8), DataType::kUint8, {-1}, false, "The same bytes."}};
-  op.plan = &PlanCopy;
-  op.launch_cuda = launch;
-  return op;
-}
-
-KnownAnswer::Tensor Bytes(std::size_t count, unsigned seed) {
-  KnownAnswer::Tensor tensor{{DataType::kUint8, Shape{static_cast<std::int64_t>(count)}}, {}};
-  for (std::size_t i = 0; i < count; ++i) {
-    tensor.bytes.push_back(static_cast<std::byte>(seed + i * 7));
-  }
-  return tensor;
-}
-
-CudaDeviceOptions OptionsFor(const DeviceInfo& gpu) {
-  CudaDeviceOptions options;
-  options.index = gpu.index;
-  options.lanes = 3;
-  options.staging_bytes = std::size_t{16} << 20;
-  return options;
-}
-
-/// Those that there are: none on a machine without a GPU, where ListCudaDevicesTest says what is to be said.
-std::vector<DeviceInfo> Gpus() {
-  const absl::StatusOr<std::vector<DeviceInfo>> gpus = ListCudaDevices();
-  return gpus.ok() ? *gpus : std::vector<DeviceInfo>{};
 }
 
 TEST(CudaDeviceTest, RefusesWhatCannotBe) {
@@ -267,27 +205,6 @@ TEST(CudaDeviceTest, AStickyErrorIsToldOnceAndEndsEveryBatch) {
     }
     EXPECT_EQ(told, 1);
   }
-}
-
-TEST(CudaDeviceTest, AHangEndsItsBatchAndTheDeviceCanGo) {
-  const Operator hanging = MakeOperator(&LaunchHang);
-  for (const DeviceInfo& gpu : Gpus()) {
-    std::atomic<int> told{0};
-    CudaDeviceOptions options = OptionsFor(gpu);
-    options.hang_after = 0;  // the least: 1 s
-    options.on_fatal = [&told](const absl::Status&, bool hung) {
-      EXPECT_TRUE(hung);
-      told.fetch_add(1);
-    };
-    Stage stage(MakeCudaDevice(options).value());
-    BlockingRequest request(hanging, {Bytes(100, 1)});
-    const absl::Status status = request.Call(stage.scheduler()).status();
-    EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
-    EXPECT_THAT(std::string(status.message()), HasSubstr("a batch of 'copy' hangs: 1 requests, 1 rows"));
-    EXPECT_EQ(told, 1);
-    stage.DestroyDevice();  // returns though the stream is still held
-  }
-  Gate::Instance().Open();
 }
 
 }  // namespace

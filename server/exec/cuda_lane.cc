@@ -45,8 +45,10 @@ bool CudaLane::Start(Batch& batch, bool in_place, Nanos now, Nanos hang_after) {
   std::byte* const tensors = in_place ? slab.host() : slab.device();
   // Scratch stays on the device either way: it is nobody's business beyond the kernel.
   const Launch& launch = batch.BuildLaunch({tensors, tensors, slab.device(), tensors, tickets_.data()});
+  started_at_ = now;
+  hang_after_ = hang_after;
   time_limit_ = hang_after + AllowanceFor(batch.op(), launch);
-  give_up_at_ = now + time_limit_;
+  waited_ = 0;
   // Errors stay with a thread until they are asked for, even the "not ready" of Query and the failure of another batch.
   // An operator that looks at the last error must find its own; those that do not go away come back by themselves.
   static_cast<void>(cudaGetLastError());

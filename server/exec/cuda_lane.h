@@ -4,6 +4,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 
@@ -30,6 +31,9 @@ class CudaLane {
   /// On the current device. Errors: CUDA's.
   static absl::StatusOr<std::unique_ptr<CudaLane>> Create();
 
+  /// What a batch may need beyond the usual before it may take long.
+  static constexpr Nanos kLong = 500'000'000;
+
   /// Puts the batch on the stream: nothing allocated, nothing awaited. After `hang_after` from `now` on, and what its
   /// operator may need at worst, it counts as hung.
   /// What is on the stream cannot be taken back when a later call fails. So even then the lane is waited for before the
@@ -43,8 +47,14 @@ class CudaLane {
   void ReadTimes();
 
   Batch& batch() const { return *batch_; }
-  Nanos give_up_at() const { return give_up_at_; }
-  Nanos time_limit() const { return time_limit_; }  // from its start until then
+  /// Whether the batch may take long for a good reason: others may have to wait for it on the device.
+  bool may_take_long() const { return time_limit_ - hang_after_ >= kLong; }
+  Nanos give_up_at() const { return started_at_ + time_limit_ + waited_; }
+  Nanos time_limit() const { return time_limit_; }  // without what it waited for others
+
+  /// The time since `since`, or the start if that was later, was that of another lane and does not count.
+  void WaitedSince(Nanos since, Nanos now) { waited_ += now - std::max(since, started_at_); }
+  Nanos started_at() const { return started_at_; }
   const CudaFailure& failure() const { return failure_; }
 
   std::atomic<bool> in_flight{false};
@@ -63,8 +73,10 @@ class CudaLane {
   const Event begin_, copied_in_, computed_, done_;
   Batch* batch_ = nullptr;
   bool in_place_ = false;
-  Nanos give_up_at_ = 0;
+  Nanos started_at_ = 0;
+  Nanos hang_after_ = 0;
   Nanos time_limit_ = 0;
+  Nanos waited_ = 0;
   CudaFailure failure_;
 };
 
