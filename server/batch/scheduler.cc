@@ -195,6 +195,9 @@ bool Scheduler::Place(Request* request, Nanos now, bool first_in_line) {
       return false;
     }
     batch->Add(request->parts_.data());
+    if (batch->members_.size() >= options_.max_batch_requests || batch->planned_rows_ >= options_.max_batch_rows) {
+      batch->ready_at_ = now;  // no more company can come
+    }
   }
   for (RequestPart& part : request->parts_) {
     part.state = RequestPart::State::kPlaced;

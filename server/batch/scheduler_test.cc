@@ -290,6 +290,18 @@ TEST_F(SchedulerTest, AQueueDelayGathersCompanyOnAnIdleDevice) {
   FinishAll();
 }
 
+TEST_F(SchedulerTest, AFullBatchDoesNotWaitOutItsQueueDelay) {
+  SchedulerOptions options;
+  options.max_queue_delay = {kMillisecond};
+  options.max_batch_requests = 2;
+  Start(options);
+  Submitted(1);
+  EXPECT_EQ(device_->running(), 0u);
+  Submitted(1);
+  EXPECT_EQ(device_->running(), 1u);
+  FinishAll();
+}
+
 TEST_F(SchedulerTest, ADrainRefusesTheNewAndFinishesTheOld) {
   Start({});
   FakeRequest* running = Submitted(1);
