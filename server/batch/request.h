@@ -65,6 +65,7 @@ class Request {
   std::uint32_t priority = 0;                // 1 = first ... ; 0 = default
   int wanted_device = -1;                    // index in the scheduler's devices; -1 = the least loaded
   std::size_t input_bytes[kMaxInputs] = {};  // of present inputs, as staged
+  std::size_t message_bytes = 0;             // that the owner holds until InputsCopied; may be less than the inputs'
   bool may_be_cut = true;                    // whether CopyInput takes any stretch of an input; else only all of it
 
   // ---- called by the scheduler, never under its lock ----

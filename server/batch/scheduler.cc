@@ -29,12 +29,19 @@ std::size_t ReplyBytes(const Request& request) {
   return bytes;
 }
 
-std::size_t PayloadBytes(const Request& request) {
-  std::size_t bytes = ReplyBytes(request);
+std::size_t InputBytes(const Request& request) {
+  std::size_t bytes = 0;
   for (const std::size_t input : request.input_bytes) {
     bytes += input;
   }
   return bytes;
+}
+
+/// What the request counts against the budget: its message where that has more than the tensors in it, but no more than
+/// all of the budget, so that a request whose tensors it has room for can be served.
+std::int64_t ChargeOf(const Request& request, std::int64_t budget) {
+  const std::size_t held = std::max(InputBytes(request), request.message_bytes) + ReplyBytes(request);
+  return std::min(static_cast<std::int64_t>(held), budget);
 }
 
 absl::Status TooLarge(const Request& request, const SlabPool& slabs) {
@@ -114,7 +121,7 @@ absl::Status Scheduler::Admit(Request* request, Nanos now) {
 
   request->device_ = static_cast<std::uint32_t>(chosen);
   request->slab_bytes_ = cut->slab_bytes;
-  request->budget_bytes_ = static_cast<std::int64_t>(PayloadBytes(*request));
+  request->budget_bytes_ = ChargeOf(*request, options_.max_outstanding_bytes);
   request->rank_ = RankOf(*request, now);
   request->end_ = absl::OkStatus();
   request->times_ = RequestTimes{};
@@ -138,7 +145,7 @@ absl::Status Scheduler::CheckBudgets(const Request& request) {
     return absl::ResourceExhaustedError(absl::StrCat("the reply may need ", reply, " bytes, more than the limit of ",
                                                      options_.max_reply_bytes, " (--max_reply_bytes)"));
   }
-  const auto bytes = static_cast<std::int64_t>(PayloadBytes(request));
+  const auto bytes = static_cast<std::int64_t>(InputBytes(request) + reply);
   if (bytes > options_.max_outstanding_bytes) {
     return absl::ResourceExhaustedError(absl::StrCat("the request with its result has ", bytes,
                                                      " bytes, more than the budget for all requests together of ",
@@ -150,10 +157,11 @@ absl::Status Scheduler::CheckBudgets(const Request& request) {
             absl::StrCat("the server has its limit of ", options_.max_outstanding_requests, " outstanding requests")),
         RetryMilliseconds());
   }
-  if (outstanding_bytes_.load() + bytes > options_.max_outstanding_bytes) {
+  const std::int64_t charge = ChargeOf(request, options_.max_outstanding_bytes);
+  if (outstanding_bytes_.load() + charge > options_.max_outstanding_bytes) {
     return WithRetryHint(
         absl::ResourceExhaustedError(absl::StrCat("the server's budget of ", options_.max_outstanding_bytes,
-                                                  " outstanding bytes has no room for ", bytes, " more")),
+                                                  " outstanding bytes has no room for ", charge, " more")),
         RetryMilliseconds());
   }
   return absl::OkStatus();

@@ -217,6 +217,25 @@ TEST_F(SchedulerTest, TheByteBudgetCountsInputsAndOutputs) {
   FinishAll();
 }
 
+TEST_F(SchedulerTest, TheByteBudgetCountsMessagesThatAreLargerThanTheirTensors) {
+  SchedulerOptions options;
+  options.max_outstanding_bytes = 1000;
+  Start(options);
+  FakeRequest* const first = Make(1, 10);
+  first->message_bytes = 600;
+  ASSERT_TRUE(scheduler_->Submit(first).ok());
+  FakeRequest* const second = Make(1, 10);
+  second->message_bytes = 600;
+  const absl::Status refused = scheduler_->Submit(second);
+  EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_TRUE(RetryHintOf(refused).has_value());
+  FinishAll();
+  scheduler_->ReleaseBudget(*first);
+  second->message_bytes = 5000;  // more than the budget, but its tensors are not
+  EXPECT_TRUE(scheduler_->Submit(second).ok());
+  FinishAll();
+}
+
 TEST_F(SchedulerTest, WhatFitsNoSlabIsRefusedWithoutAHint) {
   Start({}, 1, 1 << 16);
   const absl::Status refused = scheduler_->Submit(Make(1, 1 << 16));

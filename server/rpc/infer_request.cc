@@ -28,7 +28,8 @@ absl::Status InferRequest::Start(const grpc::ByteBuffer& bytes, Nanos call_deadl
 }
 
 absl::Status InferRequest::Decode(const grpc::ByteBuffer& bytes) {
-  oversized_ = bytes.Length() > kKeptHeaderBytes;
+  message_bytes = bytes.Length();
+  oversized_ = message_bytes > kKeptHeaderBytes;
   KERNELWIRE_RETURN_IF_ERROR(message_.Parse(bytes));
   oversized_ = oversized_ && message_.header().ByteSizeLong() > kKeptHeaderBytes;
   return message_.Bind(*queue_->environment().parts.catalog);
