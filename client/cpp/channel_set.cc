@@ -15,9 +15,10 @@ std::shared_ptr<grpc::Channel> NewChannel(const std::string& address) {
   arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
   // Channels to one address would share one connection otherwise.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  // A server that restarts is found again within a fraction of a second, not after up to two minutes.
+  // A server that restarts is found again within a fraction of a second, not after up to two minutes: one attempt to
+  // connect at least so often, provided that somebody polls (AwaitReconnection).
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 50);
-  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 2000);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 500);
   // Pings slower than the most frequent that a stock server tolerates (one in 5 minutes). Having them at all also makes
   // the library set TCP_USER_TIMEOUT, which ends a connection whose peer takes no bytes for 10 s.
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 310'000);

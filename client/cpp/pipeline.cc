@@ -1,5 +1,6 @@
 #include "kernelwire/pipeline.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -15,6 +16,7 @@ namespace kernelwire::client {
 // One place for a call, used again and again.
 struct PipelineCall {
   std::uint64_t tag = 0;
+  grpc::Channel* channel = nullptr;
   std::optional<grpc::ClientContext> context;  // engaged while outstanding
   std::unique_ptr<grpc::GenericClientAsyncResponseReader> reader;
   grpc::ByteBuffer reply;
@@ -23,6 +25,9 @@ struct PipelineCall {
 };
 
 namespace {
+
+// Between two waits for a connection: others' ends are not to wait for it more than a part of the time.
+constexpr std::chrono::milliseconds kReconnectionInterval(100);
 
 const PipelineCall& AsCall(const void* call) { return *static_cast<const PipelineCall*>(call); }
 
@@ -36,6 +41,7 @@ struct Pipeline::State {
   std::vector<PipelineCall*> idle;
   PipelineCall* returned = nullptr;  // the one that the latest Completion refers to
   std::size_t outstanding = 0;
+  SteadyTime next_reconnection;  // not before this is a connection waited for
 
   // Frees the call of the latest Completion, and with it the memory of its reply.
   void Recycle() {
@@ -60,6 +66,17 @@ struct Pipeline::State {
     call->context.reset();
     returned = call;
     --outstanding;
+  }
+
+  // A call that fails at once leaves nothing to poll for; so this does it, within the time that Next has.
+  void SeeToReconnection(const PipelineCall& failed, SteadyTime end) {
+    using std::chrono::milliseconds;
+    const SteadyTime now = std::chrono::steady_clock::now();
+    if (now >= next_reconnection) {
+      AwaitReconnection(*failed.channel,
+                        std::clamp<std::chrono::nanoseconds>(end - now, milliseconds(1), kReconnectionWait));
+      next_reconnection = std::chrono::steady_clock::now() + kReconnectionInterval;
+    }
   }
 };
 
@@ -98,8 +115,10 @@ void Pipeline::Start(const EncodedRequest& request, Timeout timeout, std::uint64
   call->tag = tag;
   call->context.emplace();
   call->context->set_deadline(OnSystemClock(DeadlineAfter(timeout)));
-  call->reader = grpc::GenericStub(state_->channels->Next())
-                     .PrepareUnaryCall(&*call->context, state_->method, request.bytes_->message, &state_->queue);
+  const std::shared_ptr<grpc::Channel>& channel = state_->channels->Next();
+  call->channel = channel.get();
+  call->reader = grpc::GenericStub(channel).PrepareUnaryCall(&*call->context, state_->method, request.bytes_->message,
+                                                             &state_->queue);
   call->reader->StartCall();
   call->reader->Finish(&call->reply, &call->grpc_status, call);
   ++state_->outstanding;
@@ -110,13 +129,17 @@ std::optional<Pipeline::Completion> Pipeline::Next(std::chrono::nanoseconds wait
   if (state_->outstanding == 0) {
     return std::nullopt;
   }
+  const SteadyTime end = DeadlineAfter(wait);
   void* tag = nullptr;
   bool ok = false;
-  if (state_->queue.AsyncNext(&tag, &ok, OnSystemClock(DeadlineAfter(wait))) != grpc::CompletionQueue::GOT_EVENT) {
+  if (state_->queue.AsyncNext(&tag, &ok, OnSystemClock(end)) != grpc::CompletionQueue::GOT_EVENT) {
     return std::nullopt;
   }
   auto* call = static_cast<PipelineCall*>(tag);
   state_->Finish(call);
+  if (call->status.code() == StatusCode::kUnavailable) {
+    state_->SeeToReconnection(*call, end);
+  }
   return Completion(call);
 }
 

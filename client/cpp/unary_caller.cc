@@ -4,7 +4,6 @@
 #include <charconv>
 #include <cstdint>
 #include <random>
-#include <thread>
 
 #include "grpcpp/client_context.h"
 #include "grpcpp/generic/generic_stub.h"
@@ -35,6 +34,12 @@ Status::RetryAfter RetryHintOf(const grpc::ClientContext& context) {
   return std::chrono::milliseconds(milliseconds);
 }
 
+// Instead of a sleep: whatever the channel's connection does meanwhile is seen to (see AwaitReconnection).
+void PollUntil(SteadyTime end, grpc::Channel& channel) {
+  while (channel.WaitForStateChange(channel.GetState(true), OnSystemClock(end))) {
+  }
+}
+
 }  // namespace
 
 SteadyTime DeadlineAfter(std::chrono::nanoseconds timeout) {
@@ -51,6 +56,13 @@ Status StatusOf(const grpc::Status& status, const grpc::ClientContext& context) 
     return Status();
   }
   return Status(static_cast<StatusCode>(status.error_code()), status.error_message(), RetryHintOf(context));
+}
+
+void AwaitReconnection(grpc::Channel& channel, std::chrono::nanoseconds longest) {
+  if (channel.GetState(true) == GRPC_CHANNEL_TRANSIENT_FAILURE) {
+    // The wait has a completion queue of its own, so that no call's event can come of it.
+    channel.WaitForStateChange(GRPC_CHANNEL_TRANSIENT_FAILURE, OnSystemClock(DeadlineAfter(longest)));
+  }
 }
 
 UnaryCaller::UnaryCaller(ChannelSet& channels) : channel_(channels.Next()) {}
@@ -79,6 +91,8 @@ Status UnaryCaller::Attempt(const std::string& method, const grpc::ByteBuffer& r
 
 Status UnaryCaller::Call(const std::string& method, const grpc::ByteBuffer& request, SteadyTime deadline,
                          const RetryPolicy& policy, grpc::ByteBuffer* reply) {
+  const std::chrono::nanoseconds remaining = deadline - std::chrono::steady_clock::now();
+  AwaitReconnection(*channel_, std::min(kReconnectionWait, remaining / 2));  // half: the call is still to say why
   for (int attempts = 1;; ++attempts) {
     Status status = Attempt(method, request, deadline, reply);
     if (status.ok()) {
@@ -89,7 +103,7 @@ Status UnaryCaller::Call(const std::string& method, const grpc::ByteBuffer& requ
     if (!delay.has_value()) {
       return status;
     }
-    std::this_thread::sleep_for(*delay);
+    PollUntil(DeadlineAfter(*delay), *channel_);
   }
 }
 

@@ -28,6 +28,16 @@ std::chrono::system_clock::time_point OnSystemClock(SteadyTime time);
 /// The outcome of a finished call, with the server's retry hint out of its trailers.
 Status StatusOf(const grpc::Status& status, const grpc::ClientContext& context);
 
+/// As long as somebody may wait for a connection that has failed.
+inline constexpr std::chrono::nanoseconds kReconnectionWait = std::chrono::milliseconds(20);
+/// If the channel's last connection failed, polls the network until it has one again, at most for `longest`.
+/// Thread-safe.
+///
+/// gRPC connects anew by itself, but what its sockets have to say is heard only by who polls. A call on such a channel
+/// fails at once, without polling, so that a caller of nothing but calls would leave it to a poller of gRPC's own that
+/// looks every 5 s, and takes a look for each step of connecting.
+void AwaitReconnection(grpc::Channel& channel, std::chrono::nanoseconds longest);
+
 /// For one call, in one thread.
 class UnaryCaller {
  public:

@@ -49,6 +49,10 @@ std::string Version();
 ///
 /// Memory given to a call is sent from where it lies and is free again when the call returns, whatever the outcome.
 ///
+/// A server that went away and comes back under its address is found again within a fraction of a second: while there
+/// is no connection, a call waits for one before it fails, up to 20 ms but never more than half of its time, and the
+/// waits between attempts see to it as well.
+///
 /// One limit to deadlines is gRPC's own: if the peer stops reading in the middle of a request that is larger than the
 /// sockets' buffers, a call ends only with its connection, which TCP gives up after 10 to 20 s and a Unix socket when
 /// the peer ends.

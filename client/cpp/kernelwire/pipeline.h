@@ -52,6 +52,10 @@ class Pipeline {
 
   /// The next call to end, in order of ending; nullopt when none ends within `wait`, or none is outstanding. A wait of
   /// 0 only looks. The network is waited for in whole milliseconds.
+  ///
+  /// A call whose connection is down fails at once. Not more often than ten times a second such an end is held back
+  /// until there is a connection again, for what is left of `wait` but at least 1 ms and at most 20: without that none
+  /// might be made for seconds.
   std::optional<Completion> Next(std::chrono::nanoseconds wait);
 
   /// Calls that Next has not returned yet.
