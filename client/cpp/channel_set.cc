@@ -1,11 +1,20 @@
 #include "client/cpp/channel_set.h"
 
+#include <regex>
+
 #include "grpcpp/create_channel.h"
 #include "grpcpp/security/credentials.h"
 #include "grpcpp/support/channel_arguments.h"
 
 namespace kernelwire::client {
 namespace {
+
+// Whether an address names the machine it is used on. (gRPC itself knows this of Unix sockets.)
+bool IsLoopback(const std::string& address) {
+  static const std::regex kLoopback(R"((dns:(///)?|ipv4:)?(localhost|127(\.\d+){3}|\[::1\])(:\w*)?)",
+                                    std::regex::ECMAScript | std::regex::icase);
+  return std::regex_match(address, kLoopback);
+}
 
 std::shared_ptr<grpc::Channel> NewChannel(const std::string& address) {
   grpc::ChannelArguments arguments;
@@ -23,6 +32,11 @@ std::shared_ptr<grpc::Channel> NewChannel(const std::string& address) {
   // the library set TCP_USER_TIMEOUT, which ends a connection whose peer takes no bytes for 10 s.
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 310'000);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10'000);
+  // To a proxy that the environment names (http_proxy and its like), such an address would mean the proxy's own
+  // machine.
+  if (IsLoopback(address)) {
+    arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  }
   return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
 }
 

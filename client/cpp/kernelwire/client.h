@@ -59,7 +59,9 @@ std::string Version();
 class Client {
  public:
   /// `address`: "host:port", "unix:/path/to/socket", or any name gRPC resolves. Returns at once; the first call
-  /// connects, and an address that nobody answers gives UNAVAILABLE there.
+  /// connects, and an address that nobody answers gives UNAVAILABLE there. An HTTP proxy that the environment names
+  /// (http_proxy and no_proxy, as gRPC reads them) is gone through to other machines, never to this one: localhost,
+  /// 127.*, [::1], unix.
   static Client Connect(const std::string& address, const ClientOptions& options = {});
 
   /// Runs a model. Inputs are sent from where they lie, not copied; outputs are copied once, or viewed.
