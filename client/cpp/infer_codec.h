@@ -18,7 +18,8 @@ inline constexpr std::size_t kCopiedPayloadBytes = 8192;
 
 /// Larger payloads become slices over the caller's memory, each holding a copy of the tensor's owner, or of `borrowed`
 /// for a tensor without one; where there is neither, they are copied.
-/// Errors: INVALID_ARGUMENT naming the input, what was expected and what came.
+/// Errors: INVALID_ARGUMENT naming the input, what was expected and what came, also for the input with which the
+/// message would exceed 2^31 - 1 bytes. No payload has been read then.
 Result<grpc::ByteBuffer> EncodeInferRequest(const InferRequest& request, const std::shared_ptr<const void>& borrowed);
 
 /// The outputs refer to the message's slices. Errors: INTERNAL for bytes that are no such message, or whose payloads do

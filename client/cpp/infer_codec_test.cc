@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <numeric>
 #include <random>
@@ -101,6 +102,28 @@ TEST(EncodeInferRequest, RefusesShapesThatDoNotFit) {
   EXPECT_THAT(message_for({std::int64_t{1} << 40, std::int64_t{1} << 40}), HasSubstr("too many elements"));
   InferRequest null{"m", "", "", {{"x", {DataType::kFp32, {2}, nullptr, 8, nullptr}}}, {}, {}};
   EXPECT_EQ(EncodeInferRequest(null, nullptr).status().message(), "input 'x': expected 8 bytes, got a null pointer");
+}
+
+TEST(EncodeInferRequest, RefusesMoreThanAMessageHolds) {
+  const std::vector<std::uint8_t> byte = {1};  // of a tensor that says that it is larger, and is not read
+  const auto owner = std::make_shared<int>();
+  const auto message_of = [&byte, &owner](std::vector<std::int64_t> sizes) {
+    InferRequest request;
+    for (const std::int64_t size : sizes) {
+      request.inputs.push_back({"x", {DataType::kUint8, {size}, byte.data(), static_cast<std::size_t>(size), nullptr}});
+    }
+    return EncodeInferRequest(request, owner);
+  };
+  constexpr std::int64_t kMost = 2147483647;
+  constexpr std::int64_t kLarge = 1 << 30;
+  const auto around = static_cast<std::int64_t>(message_of({kLarge})->Length()) - kLarge;
+  EXPECT_EQ(message_of({kMost - around})->Length(), static_cast<std::size_t>(kMost));
+  EXPECT_EQ(message_of({kMost - around + 1}).status().ToString(),
+            "INVALID_ARGUMENT: input 'x': " + std::to_string(kMost - around + 1) + " bytes after " +
+                std::to_string(around) + " do not fit in a message, which holds at most 2147483647");
+  EXPECT_EQ(message_of({std::int64_t{1} << 32}).status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(message_of({std::numeric_limits<std::int64_t>::max()}).status().code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(message_of({kLarge, kLarge}).status().message(), HasSubstr("input 'x': 1073741824 bytes after 10737418"));
 }
 
 std::string ReplyBytes() {

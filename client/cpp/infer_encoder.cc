@@ -16,6 +16,9 @@ namespace {
 constexpr char kRawInputTag = (7 << 3) | 2;
 static_assert(inference::ModelInferRequest::kRawInputContentsFieldNumber == 7);
 
+// Protobuf reads no larger message, and gRPC would send the length of one above 4 GiB without its upper bits.
+constexpr std::size_t kMostMessageBytes = std::numeric_limits<std::int32_t>::max();
+
 void SetParameter(const ParameterValue& value, inference::InferParameter* parameter) {
   std::visit(
       [parameter](const auto& held) {
@@ -75,6 +78,33 @@ Status CheckInput(const InferInput& input) {
   return Status();
 }
 
+// What comes before a payload of so many bytes.
+std::string PayloadHead(std::size_t byte_size) {
+  std::string head(1, kRawInputTag);
+  AppendVarint(byte_size, &head);
+  return head;
+}
+
+// Before a payload is touched: a copy of one that is refused in the end could exhaust the memory.
+Status CheckInputs(const std::vector<InferInput>& inputs, std::size_t header_bytes) {
+  std::size_t message_bytes = header_bytes;
+  for (const InferInput& input : inputs) {
+    if (Status status = CheckInput(input); !status.ok()) {
+      return status;
+    }
+    const std::size_t payload_bytes = input.tensor.byte_size;
+    message_bytes += PayloadHead(payload_bytes).size();
+    if (message_bytes > kMostMessageBytes || payload_bytes > kMostMessageBytes - message_bytes) {
+      return Status(StatusCode::kInvalidArgument, "input '" + input.name + "': " + std::to_string(payload_bytes) +
+                                                      " bytes after " + std::to_string(message_bytes) +
+                                                      " do not fit in a message, which holds at most " +
+                                                      std::to_string(kMostMessageBytes));
+    }
+    message_bytes += payload_bytes;
+  }
+  return Status();
+}
+
 // A slice over memory that `owner` keeps alive until the transport is done with it.
 grpc::Slice ReferTo(const TensorView& tensor, const std::shared_ptr<const void>& owner) {
   using Owner = std::shared_ptr<const void>;
@@ -88,13 +118,12 @@ grpc::Slice ReferTo(const TensorView& tensor, const std::shared_ptr<const void>&
 Result<grpc::ByteBuffer> EncodeInferRequest(const InferRequest& request, const std::shared_ptr<const void>& borrowed) {
   std::vector<grpc::Slice> slices;
   std::string pending = HeaderOf(request).SerializeAsString();
+  if (Status status = CheckInputs(request.inputs, pending.size()); !status.ok()) {
+    return status;
+  }
   for (const InferInput& input : request.inputs) {
     const TensorView& tensor = input.tensor;
-    if (Status status = CheckInput(input); !status.ok()) {
-      return status;
-    }
-    pending.push_back(kRawInputTag);
-    AppendVarint(tensor.byte_size, &pending);
+    pending += PayloadHead(tensor.byte_size);
     if (tensor.byte_size <= kCopiedPayloadBytes) {
       pending.append(static_cast<const char*>(tensor.data), tensor.byte_size);
       continue;

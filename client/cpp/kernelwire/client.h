@@ -65,7 +65,8 @@ class Client {
   static Client Connect(const std::string& address, const ClientOptions& options = {});
 
   /// Runs a model. Inputs are sent from where they lie, not copied; outputs are copied once, or viewed.
-  /// Errors: the server's own, its message whole; INVALID_ARGUMENT before sending if a shape and its memory disagree;
+  /// Errors: the server's own, its message whole; INVALID_ARGUMENT before sending if a shape and its memory disagree,
+  /// or the request would exceed 2^31 - 1 bytes, which is what a message holds;
   /// INTERNAL for a reply that is no such message.
   Result<InferReply> Infer(const InferRequest& request, Timeout timeout) const;
 

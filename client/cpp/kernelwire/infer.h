@@ -48,7 +48,7 @@ struct InferReply {
 class EncodedRequest {
  public:
   /// Inputs with an owner are referred to, the others copied, so that the caller's memory is free on return.
-  /// Errors: INVALID_ARGUMENT naming the input, when shape, type and size disagree.
+  /// Errors: INVALID_ARGUMENT naming the input, when shape, type and size disagree, or the bytes would exceed 2^31 - 1.
   static Result<EncodedRequest> From(const InferRequest& request);
 
   std::size_t byte_size() const;
