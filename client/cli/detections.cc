@@ -32,8 +32,14 @@ Json Member(const Json& object, const char* name) {
   return found == object.end() ? Json() : *found;
 }
 
+// Whether its value can be taken: above, it would turn negative.
+bool IsInt64(const Json& value) {
+  return value.is_number_integer() &&
+         (!value.is_number_unsigned() || value.get<std::uint64_t>() <= std::numeric_limits<std::int64_t>::max());
+}
+
 bool IsClass(const Json& value) {
-  return value.is_number_integer() && value.get<std::int64_t>() >= std::numeric_limits<std::int32_t>::min() &&
+  return IsInt64(value) && value.get<std::int64_t>() >= std::numeric_limits<std::int32_t>::min() &&
          value.get<std::int64_t>() <= std::numeric_limits<std::int32_t>::max();
 }
 
@@ -70,8 +76,12 @@ Result<Detections> ParseCoco(const Json& list) {
     if (!entry.is_object() || !Member(entry, "image_id").is_number_integer()) {
       return Malformed(where, "an object with image_id, category_id, bbox and score", entry);
     }
-    ImageDetections& image = images[entry["image_id"].get<std::int64_t>()];
-    image.id = entry["image_id"].get<std::int64_t>();
+    const Json& id = entry["image_id"];
+    if (!IsInt64(id)) {
+      return Malformed(where + ", image_id", "a whole number of 64 bits", id);
+    }
+    ImageDetections& image = images[id.get<std::int64_t>()];
+    image.id = id.get<std::int64_t>();
     Status status = AddBox(where, Member(entry, "bbox"), Member(entry, "score"), Member(entry, "category_id"), &image);
     if (!status.ok()) {
       return status;
@@ -111,8 +121,8 @@ Result<Detections> ParseOneImage(const Json& object) {
   if (const Json& keep = Member(object, "keep"); keep.is_array()) {
     std::vector<std::int64_t>& expected = detections.expected.emplace();
     for (const Json& index : keep) {
-      if (!index.is_number_integer()) {
-        return Malformed("keep", "whole numbers", index);
+      if (!IsInt64(index)) {
+        return Malformed("keep", "whole numbers of 64 bits", index);
       }
       expected.push_back(index.get<std::int64_t>());
     }

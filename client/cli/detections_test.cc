@@ -51,6 +51,12 @@ TEST(Detections, SaysWhatIsWrong) {
               HasSubstr("entry 0, score: expected a number, got null"));
   EXPECT_THAT(ErrorOf(R"([{"image_id": 1, "category_id": 3000000000, "bbox": [1, 2, 3, 4], "score": 1}])"),
               HasSubstr("entry 0, class: expected a whole number of 32 bits, got 3000000000"));
+  EXPECT_THAT(ErrorOf(R"([{"image_id": 1, "category_id": 18446744073709551615, "bbox": [1, 2, 3, 4], "score": 1}])"),
+              HasSubstr("entry 0, class: expected a whole number of 32 bits, got 18446744073709551615"));
+  EXPECT_THAT(ErrorOf(R"([{"image_id": 9223372036854775808, "category_id": 1, "bbox": [1, 2, 3, 4], "score": 1}])"),
+              HasSubstr("entry 0, image_id: expected a whole number of 64 bits, got 9223372036854775808"));
+  EXPECT_THAT(ErrorOf(R"({"boxes": [[0,0,1,1]], "scores": [1], "keep": [18446744073709551615]})"),
+              HasSubstr("keep: expected whole numbers of 64 bits, got 18446744073709551615"));
   EXPECT_THAT(ErrorOf(R"({"boxes": [[0,0,1,1]], "scores": []})"), HasSubstr("scores: expected a list of 1 numbers"));
   EXPECT_THAT(ErrorOf(R"({"boxes": 5})"), HasSubstr("boxes: expected a list of boxes, got 5"));
 }
