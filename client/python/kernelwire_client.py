@@ -12,6 +12,7 @@ tritonclient.utils.InferenceServerException with the gRPC code and the server's 
 without a method here, can be called by `infer`, and everything else that tritonclient offers through `client.triton`.
 """
 
+import collections.abc
 import typing
 
 import numpy
@@ -161,14 +162,15 @@ class KernelwireClient:
 
 def _parameter(value):
     """As the wire has it: numbers of numpy as Python's, sequences as text."""
-    if isinstance(value, numpy.generic):
+    if isinstance(value, (numpy.generic, numpy.ndarray)) and value.ndim == 0:
         return value.item()
-    if isinstance(value, (list, tuple, numpy.ndarray)):
+    if isinstance(value, (collections.abc.Sequence, numpy.ndarray)) and not isinstance(value, str):
         return ",".join(str(_parameter(one)) for one in value)
     return value
 
 
 def _encode(name, array):
+    array = numpy.asarray(array)  # what numpy computes of rank 0 is no array
     datatype = np_to_triton_dtype(array.dtype)
     if datatype is None:
         raise TypeError(f"input '{name}': no datatype of the wire for an array of {array.dtype}")

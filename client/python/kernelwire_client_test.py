@@ -62,6 +62,21 @@ class KernelwireClientTest(unittest.TestCase):
                                       "letterbox": "1e-07,2"})
         self.assertEqual([type(value) for value in parameters.values()], [str, str, float, bool, str])
 
+    def test_attributes_of_a_range_and_of_an_array_of_rank_0(self):
+        self.infer.return_value = FakeResult(y=self.x)
+        for axes, sent in ((range(2), "0,1"), (numpy.array(1), 1), (numpy.int32(-1), -1), ("0,2", "0,2")):
+            with self.subTest(axes=axes):
+                self.client.sum(self.x, axes)
+                parameters = self.sent()[2]["parameters"]
+                self.assertEqual(parameters, {"axes": sent})
+                self.assertIs(type(parameters["axes"]), type(sent))
+
+    def test_inputs_of_rank_0(self):
+        self.infer.return_value = FakeResult(y=self.x)
+        for x in (numpy.float32(3), numpy.array(3, numpy.float32), self.x.sum()):
+            self.client.sum(x)
+            self.assertEqual(self.sent()[1], {"x": ("FP32", [])})
+
     def test_layer_norm_with_and_without_statistics(self):
         mean, deviation = numpy.zeros((2, 1)), numpy.ones((2, 1))
         self.infer.return_value = FakeResult(mean=mean, y=self.x, inv_std_dev=deviation)
