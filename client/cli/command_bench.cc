@@ -43,8 +43,9 @@ Result<LoadPlan> PlanLoad(const Arguments& arguments) {
   plan.threads = arguments.Integer("threads");
   if (arguments.Has("rate")) {
     plan.rate = arguments.Number("rate");
-    if (*plan.rate <= 0) {
-      return Status(StatusCode::kInvalidArgument, "--rate: expected a number > 0, got " + arguments.Text("rate"));
+    if (*plan.rate < kLeastRate) {
+      return Status(StatusCode::kInvalidArgument,
+                    "--rate: expected at least one call in 1000 s, got " + arguments.Text("rate") + " a second");
     }
   }
   constexpr std::int64_t kOpenLoopLimit = 4096;

@@ -51,6 +51,15 @@ TEST(BenchCommand, CountsThatNoMachineHasAreWrongUsage) {
   EXPECT_EQ(Bench({"--threads=2", "--outstanding=1"}, &said), kExitUsage);
 }
 
+TEST(BenchCommand, RatesThatNoClockHoldsAreWrongUsage) {
+  std::string said;
+  for (const char* rate : {"0", "-1", "1e-11", "0.0009"}) {
+    EXPECT_EQ(Bench({"--input=x=FP32:8", "--rate=" + std::string(rate)}, &said), kExitUsage) << rate;
+    EXPECT_THAT(said, HasSubstr("--rate: expected at least one call in 1000 s, got " + std::string(rate)));
+  }
+  EXPECT_EQ(Bench({"--input=x=FP32:8", "--rate=0.001"}, &said), kExitFailed);
+}
+
 TEST(BenchCommand, AServerThatIsNotThereIsAFailure) {
   std::string said;
   EXPECT_EQ(Bench({"--input=x=FP32:8", "--outstanding=1000000", "--threads=1024"}, &said), kExitFailed);

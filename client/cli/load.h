@@ -23,11 +23,14 @@ namespace kernelwire::cli {
 /// What a server of the Open Inference Protocol is measured with.
 inline constexpr char kInferMethod[] = "/inference.GRPCInferenceService/ModelInfer";
 
+/// Calls a second. With fewer the time to the next call of a thread might not fit in a clock's 64 bits.
+inline constexpr double kLeastRate = 1e-3;
+
 struct LoadPlan {
   std::string method;                    // "/package.Service/Method"
   std::int64_t threads = 1;              // each with its share of what follows
   std::int64_t outstanding = 1;          // closed loop: always; open loop: at most
-  std::optional<double> rate;            // calls a second: an open loop
+  std::optional<double> rate;            // calls a second, >= kLeastRate: an open loop
   std::optional<std::int64_t> requests;  // so many calls; absent: for as long as `duration`
   std::chrono::nanoseconds duration = std::chrono::seconds(5);
   std::chrono::nanoseconds warm_up = std::chrono::milliseconds(500);  // calls that are made before any is counted
