@@ -70,6 +70,9 @@ Result<std::vector<InputPlan>> PlanRequiredInputs(const client::Client& client, 
       plans.back().shape.pop_back();
     }
   }
+  if (Status status = CheckInputBytes(plans); !status.ok()) {
+    return Status(status.code(), "--shape: " + status.message());
+  }
   return plans;
 }
 
@@ -112,15 +115,22 @@ std::vector<Option> BenchInputOptions() {
 
 Status CheckBenchInputs(const Arguments& arguments) {
   const std::vector<std::string> texts = arguments.All("input");
+  if (texts.empty()) {
+    return PlanOf(arguments, kUsualShape).status();
+  }
+  std::vector<InputPlan> plans;
   for (const std::string& text : texts) {
     if (IsFile(SplitNamed(text))) {
       continue;
     }
-    if (const Result<InputPlan> plan = PlanOfInput(text); !plan.ok()) {
+    const Result<InputPlan> plan = PlanOfInput(text);
+    if (!plan.ok()) {
       return plan.status();
     }
+    plans.push_back(*plan);
   }
-  return texts.empty() ? PlanOf(arguments, kUsualShape).status() : Status();
+  const Status status = CheckInputBytes(plans);
+  return status.ok() ? status : Status(status.code(), "--input: " + status.message());
 }
 
 Result<std::vector<NamedArray>> BenchInputs(const client::Client& client, const Arguments& arguments) {

@@ -108,7 +108,7 @@ int RunBench(const Arguments& arguments) {
   }
   const auto request = MakeRequest(arguments, *inputs);
   if (!request.ok()) {
-    return Fail(request.status());
+    return FailUsage(request.status().message());
   }
   if (Status status = TryOnce(client, *request, *plan); !status.ok()) {
     return Fail(status);

@@ -35,6 +35,9 @@ TEST(BenchCommand, InputsThatNoMessageHoldsAreWrongUsage) {
                           HasSubstr("got [4611686018427387904] of FP32")));
   EXPECT_EQ(Bench({"--shape=4611686018427387904"}, &said), kExitUsage);
   EXPECT_THAT(said, AllOf(HasSubstr("--shape: "), HasSubstr("got [4611686018427387904] of FP32")));
+  EXPECT_EQ(Bench({"--input=a=UINT8:2000000000", "--input=b=FP64:200000000"}, &said), kExitUsage);
+  EXPECT_THAT(said, HasSubstr("--input: expected inputs of at most 2147483647 bytes in all, which is what a message "
+                              "holds, got 3600000000"));
   EXPECT_EQ(Bench({"--input=x=FP32"}, &said), kExitUsage);
   EXPECT_EQ(Bench({"--dtype=F32"}, &said), kExitUsage);
   EXPECT_THAT(said, HasSubstr("--dtype: expected a type"));
@@ -58,6 +61,11 @@ TEST(BenchCommand, RatesThatNoClockHoldsAreWrongUsage) {
     EXPECT_THAT(said, HasSubstr("--rate: expected at least one call in 1000 s, got " + std::string(rate)));
   }
   EXPECT_EQ(Bench({"--input=x=FP32:8", "--rate=0.001"}, &said), kExitFailed);
+}
+
+TEST(BenchCommand, AttributesWithoutAValueAreWrongUsage) {
+  std::string said;
+  EXPECT_EQ(Bench({"--input=x=FP32:8", "--attribute=axis"}, &said), kExitUsage);
 }
 
 TEST(BenchCommand, AServerThatIsNotThereIsAFailure) {

@@ -77,6 +77,19 @@ Status CheckInputBytes(DataType dtype, const std::vector<std::int64_t>& shape) {
                                                   client::ShapeText(shape) + " of " + client::NameOf(dtype));
 }
 
+Status CheckInputBytes(const std::vector<InputPlan>& plans) {
+  std::int64_t total = 0;
+  for (const InputPlan& plan : plans) {
+    total += *client::ElementCount(plan.shape) * static_cast<std::int64_t>(client::SizeOf(plan.dtype));
+  }
+  if (total <= kMostInputBytes) {
+    return Status();
+  }
+  return Status(StatusCode::kInvalidArgument, "expected inputs of at most " + std::to_string(kMostInputBytes) +
+                                                  " bytes in all, which is what a message holds, got " +
+                                                  std::to_string(total));
+}
+
 client::Result<InputPlan> ParseInputPlan(const std::string& text) {
   const std::size_t equals = text.find('=');
   const std::size_t colon = text.find(':', equals == std::string::npos ? 0 : equals);

@@ -28,6 +28,9 @@ struct InputPlan {
 client::Result<std::vector<std::int64_t>> ParseShapeText(const std::string& text);
 /// Errors: INVALID_ARGUMENT for a shape without a number of elements and for more than kMostInputBytes.
 client::Status CheckInputBytes(client::DataType dtype, const std::vector<std::int64_t>& shape);
+/// All of one request. Requires: CheckInputBytes says OK to each. Errors: INVALID_ARGUMENT for more than
+/// kMostInputBytes in all.
+client::Status CheckInputBytes(const std::vector<InputPlan>& plans);
 /// "x=FP32:8,1024", of at most kMostInputBytes. Errors: INVALID_ARGUMENT that says what was expected and what came.
 client::Result<InputPlan> ParseInputPlan(const std::string& text);
 
