@@ -84,8 +84,9 @@ ABSL_FLAG(
     "Connections over Unix sockets are not counted: they cannot be told apart.");
 ABSL_FLAG(
     int, max_reading_calls, Options().rpc.max_reading_calls,
-    "Calls whose message is being received at a time; the others wait, unread, and connections that have less than "
-    "a quarter of the places come first. Health checks have 8 places of their own on each completion queue.");
+    "Calls whose message is being received at a time; the others wait, unread. One connection has three quarters of "
+    "the places at most, and those with the fewest come first. Health checks have 8 places of their own on each "
+    "completion queue.");
 ABSL_FLAG(int, max_streams, Options().rpc.max_streams,
           "Streaming calls (ModelStreamInfer, health Watch, reflection) alive at a time; above it they are refused.");
 ABSL_FLAG(int, max_stream_requests, Options().rpc.max_stream_requests,

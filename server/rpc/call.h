@@ -56,6 +56,7 @@ class Call : public ListLink<Call> {
  private:
   friend class CallQueue;
   friend class ReadTurns;
+  friend class ReadTurnsTest;
 
   void Accepted(bool ok);
   void ReadDone(bool ok);

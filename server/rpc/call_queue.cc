@@ -19,6 +19,9 @@ constexpr std::uint64_t kTicksToRead = 8;    // a read times out after that many
 constexpr std::size_t kMaxSpareCalls = 512;  // kept for reuse beyond what is armed
 constexpr int kProbeReserve = 64;            // probes that may live beyond the limit of calls
 constexpr std::size_t kProbePlaces = 8;      // to read, on each queue: probes do not wait for the others
+// See MayTakePlace. One busy connection has most places to read; probes are few, and hold their places for no time.
+constexpr std::size_t kReadFactor = 3;
+constexpr std::size_t kProbeFactor = 1;
 constexpr std::int64_t kRetryMilliseconds = 100;
 constexpr std::size_t kMaxEchoedPath = 200;
 
@@ -40,8 +43,8 @@ CallQueue::CallQueue(CallEnvironment* environment, std::unique_ptr<grpc::ServerC
       index_(index),
       mailbox_(queue_.get()),
       handlers_(this),
-      turns_(PlacesToRead(environment->options), &PeerCounts::Peer::reading, ReadTurns::Share::kWhileOthersWait),
-      probe_turns_(kProbePlaces, &PeerCounts::Peer::probing, ReadTurns::Share::kAlways) {}
+      turns_(PlacesToRead(environment->options), &PeerCounts::Peer::reading, kReadFactor),
+      probe_turns_(kProbePlaces, &PeerCounts::Peer::probing, kProbeFactor) {}
 
 CallQueue::~CallQueue() {
   if (thread_.joinable() || closed_) {
@@ -182,15 +185,17 @@ void CallQueue::Retire(Call* call) {
 ReadTurns& CallQueue::TurnsOf(const Call& call) { return call.probe_ ? probe_turns_ : turns_; }
 
 void CallQueue::ReadInTurn(Call* call) {
-  if (TurnsOf(*call).Enter(call)) {
-    BeginRead(call);
-  }
+  ReadTurns& turns = TurnsOf(*call);
+  turns.Enter(call);
+  BeginReads(&turns);
 }
 
-void CallQueue::BeginRead(Call* call) {
-  call->read_began_ = tick_;
-  KeepTicking();
-  call->Read(call->read_into_);
+void CallQueue::BeginReads(ReadTurns* turns) {
+  while (Call* const call = turns->Next()) {
+    call->read_began_ = tick_;
+    KeepTicking();
+    call->Read(call->read_into_);
+  }
 }
 
 void CallQueue::ReadEnded(Call* call) {
@@ -198,9 +203,8 @@ void CallQueue::ReadEnded(Call* call) {
   if (!turns.IsReading(call)) {
     return;  // a stream
   }
-  if (Call* const next = turns.Leave(call)) {
-    BeginRead(next);
-  }
+  turns.Leave(call);
+  BeginReads(&turns);
 }
 
 bool CallQueue::StopWaitingToRead(Call* call) {

@@ -80,7 +80,7 @@ class CallQueue {
   absl::Status Admit(const Call& call, const Method* method) const;
   void Refuse(Call* call, absl::Status status);
   ReadTurns& TurnsOf(const Call& call);
-  void BeginRead(Call* call);
+  void BeginReads(ReadTurns* turns);
   void KeepTicking();
   void Tick(bool ok);
   void EndStaleReads(const ReadTurns& turns) const;

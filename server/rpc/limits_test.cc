@@ -78,16 +78,16 @@ TEST_F(LimitsTest, StreamsBeyondTheLimitAreRefused) {
 
 TEST_F(LimitsTest, CallsWaitTheirTurnToBeRead) {
   options.completion_queues = 1;
-  options.max_reading_calls = 2;
+  options.max_reading_calls = 1;
   Start();
-  Calls silent = OpenSilentCalls(2, channel());
+  Calls silent = OpenSilentCalls(1, channel());
   RawCall waiting(Connect(), kModelInfer);
   RawCall given_up(Connect(), kModelInfer);
-  Await([this] { return server->live_calls() == 4; }, "all calls");
+  Await([this] { return server->live_calls() == 3; }, "all calls");
   waiting.Write(TwiceRequest({1}));
   given_up.Cancel();
   EXPECT_EQ(given_up.Finish().error_code(), grpc::StatusCode::CANCELLED);
-  Await([this] { return server->live_calls() == 3; }, "the cancelled call's end");
+  Await([this] { return server->live_calls() == 2; }, "the cancelled call's end");
   silent.pop_back();  // its place is free now
   EXPECT_TRUE(waiting.Read().has_value());
   EXPECT_TRUE(waiting.Finish().ok());
@@ -113,42 +113,45 @@ TEST_F(LimitsTest, SilentProbesKeepNobodyElseWaiting) {
   EXPECT_TRUE(Infer().ok());
 }
 
-TEST_F(LimitsTest, OneConnectionAloneHasAllPlaces) {
+TEST_F(LimitsTest, OneConnectionAloneHasMostPlaces) {
   options.completion_queues = 1;
   options.max_reading_calls = 4;
   Start();
-  const Calls silent = OpenSilentCalls(3, channel());
+  const Calls silent = OpenSilentCalls(2, channel());
   EXPECT_TRUE(Infer().ok());
 }
 
-TEST_F(LimitsTest, FreePlaceGoesToTheConnectionBelowItsShare) {
+TEST_F(LimitsTest, NobodyWaitsForASilentConnectionToTimeOut) {
   options.completion_queues = 1;
   options.max_reading_calls = 4;
-  Start();
-  Calls silent = OpenSilentCalls(8, Connect());  // four wait
-  RawCall call(channel(), kModelInfer);
-  Await([this] { return server->live_calls() == 9; }, "the call that waits behind them");
-  call.Write(TwiceRequest({1}));
-  silent.erase(silent.begin());
-  EXPECT_TRUE(call.Read().has_value());
-  EXPECT_TRUE(call.Finish().ok());
-  silent.erase(silent.begin(), silent.begin() + 4);  // one each time, and the next takes its place
-  EXPECT_TRUE(Infer().ok());                         // three are left
-}
-
-TEST_F(LimitsTest, WhereAllHaveTheirShareTheLeastGreedyComesFirst) {
-  options.completion_queues = 1;
-  options.max_reading_calls = 4;  // a share is one
+  options.read_timeout = 2 * kPatience;
   Start();
   const auto greedy = Connect();
-  const Calls modest = OpenSilentCalls(1, channel());
-  Calls silent = OpenSilentCalls(4, greedy);  // one waits
+  Calls silent = OpenSilentCalls(20, greedy);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(Infer().ok());
+  }
+  silent.erase(silent.begin());  // its place goes to another of that connection, and no more than that
+  EXPECT_TRUE(Infer().ok());
+}
+
+TEST_F(LimitsTest, OnceSilentConnectionsHaveTimedOutNobodyWaitsForThemAgain) {
+  options.completion_queues = 1;
+  options.max_reading_calls = 4;
+  options.read_timeout = 2 * kPatience;
+  Start();
+  const auto greedy = Connect();
+  Calls first = OpenSilentCalls(8, greedy);      // three have places,
+  Calls second = OpenSilentCalls(8, Connect());  // and one
   RawCall call(channel(), kModelInfer);
-  Await([this] { return server->live_calls() == 6; }, "the call that waits behind it");
+  Await([this] { return server->live_calls() == 17; }, "the call that waits behind them");
   call.Write(TwiceRequest({1}));
-  silent.erase(silent.begin());
+  first.erase(first.begin());  // as if it had timed out
   EXPECT_TRUE(call.Read().has_value());
   EXPECT_TRUE(call.Finish().ok());
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(Infer().ok());
+  }
 }
 
 TEST_F(LimitsTest, ConnectionsOverUnixSocketsAreNotTakenForOne) {

@@ -1,4 +1,4 @@
-// How many calls each connection has alive.
+// What each connection has of a queue.
 #ifndef KERNELWIRE_SERVER_RPC_PEER_COUNTS_H_
 #define KERNELWIRE_SERVER_RPC_PEER_COUNTS_H_
 
@@ -7,19 +7,28 @@
 #include <memory>
 
 #include "absl/container/flat_hash_map.h"
+#include "server/rpc/intrusive_list.h"
 
 struct grpc_call;
 
 namespace kernelwire {
+
+class Call;
+
+/// What one connection has of the places of a ReadTurns.
+struct PeerTurn : ListLink<PeerTurn> {
+  std::size_t held = 0;
+  IntrusiveList<Call> waiting;  // oldest first
+};
 
 /// Not thread-safe: one for each queue, since a connection's calls arrive at one queue as long as that has calls armed.
 class PeerCounts {
  public:
   /// What one connection has of a queue.
   struct Peer {
-    int calls = 0;            // alive
-    std::size_t reading = 0;  // of these, calls that hold one of the places to read
-    std::size_t probing = 0;  // and one of those for probes
+    int calls = 0;     // alive
+    PeerTurn reading;  // of these, calls that read or wait for it
+    PeerTurn probing;  // the same of probes
   };
 
   /// Counts the call to its connection (told by the peer's address with its port). Null for a Unix socket: gRPC names

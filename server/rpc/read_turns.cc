@@ -1,62 +1,60 @@
 #include "server/rpc/read_turns.h"
 
-#include <algorithm>
+#include "server/rpc/may_take_place.h"
 
 namespace kernelwire {
 
-ReadTurns::ReadTurns(std::size_t places, std::size_t PeerCounts::Peer::*held, Share share)
-    : places_(places),
-      share_(std::max<std::size_t>(1, places / 4)),
-      held_(held),
-      share_is_strict_(share == Share::kAlways) {}
-
-bool ReadTurns::Enter(Call* call) {
-  const bool within_share = !share_is_strict_ || HeldByPeerOf(*call) < share_;
-  if (reading_.size() >= places_ || !within_share) {
-    waiting_.PushBack(call);
-    return false;
+void ReadTurns::Enter(Call* call) {
+  PeerTurn& turn = TurnOf(*call);
+  if (turn.waiting.empty()) {
+    waiting_.PushBack(&turn);
   }
-  Occupy(call);
-  return true;
+  turn.waiting.PushBack(call);
+}
+
+void ReadTurns::Leave(Call* call) {
+  reading_.Remove(call);
+  --TurnOf(*call).held;
+}
+
+Call* ReadTurns::Next() {
+  const std::size_t free = places_ - reading_.size();
+  PeerTurn* const turn = free == 0 ? nullptr : WithFewestPlaces();
+  if (turn == nullptr || !MayTakePlace(turn->held, free, factor_)) {
+    return nullptr;  // nor may those that hold more
+  }
+  Call* const call = turn->waiting.front();
+  StopWaiting(call);
+  if (!turn->waiting.empty()) {
+    waiting_.Remove(turn);
+    waiting_.PushBack(turn);
+  }
+  reading_.PushBack(call);
+  ++turn->held;
+  return call;
 }
 
 bool ReadTurns::IsReading(const Call* call) const { return call->list() == &reading_; }
 
-bool ReadTurns::IsWaiting(const Call* call) const { return call->list() == &waiting_; }
+bool ReadTurns::IsWaiting(const Call* call) { return call->list() == &TurnOf(*call).waiting; }
 
-Call* ReadTurns::Leave(Call* call) {
-  reading_.Remove(call);
-  if (call->peer_ != nullptr) {
-    --(call->peer_->*held_);
-  }
-  Call* const next = Next();
-  if (next != nullptr) {
-    waiting_.Remove(next);
-    Occupy(next);
-  }
-  return next;
-}
-
-void ReadTurns::Occupy(Call* call) {
-  reading_.PushBack(call);
-  if (call->peer_ != nullptr) {
-    ++(call->peer_->*held_);
+void ReadTurns::StopWaiting(Call* call) {
+  PeerTurn& turn = TurnOf(*call);
+  turn.waiting.Remove(call);
+  if (turn.waiting.empty()) {
+    waiting_.Remove(&turn);
   }
 }
 
-std::size_t ReadTurns::HeldByPeerOf(const Call& call) const { return call.peer_ == nullptr ? 0 : call.peer_->*held_; }
+PeerTurn& ReadTurns::TurnOf(const Call& call) { return call.peer_ == nullptr ? of_unix_sockets_ : call.peer_->*turn_; }
 
-/// The first call whose peer is below its share; if there is none, the first of the peer that holds the fewest places.
-/// Passes over the calls of peers at their share alone: few peers can be there at a time (four, or seven when there are
-/// fewer than eight places), and RpcOptions::max_calls_per_peer bounds the calls of each.
-Call* ReadTurns::Next() const {
-  Call* best = nullptr;
-  for (Call* call = waiting_.front(); call != nullptr; call = IntrusiveList<Call>::Next(call)) {
-    if (HeldByPeerOf(*call) < share_) {
-      return call;
-    }
-    if (!share_is_strict_ && (best == nullptr || HeldByPeerOf(*call) < HeldByPeerOf(*best))) {
-      best = call;
+/// Quick however many wait: no more connections than there are places hold any, and one that holds none ends the
+/// search.
+PeerTurn* ReadTurns::WithFewestPlaces() const {
+  PeerTurn* best = waiting_.front();
+  for (PeerTurn* turn = best; turn != nullptr && best->held > 0; turn = IntrusiveList<PeerTurn>::Next(turn)) {
+    if (turn->held < best->held) {
+      best = turn;
     }
   }
   return best;

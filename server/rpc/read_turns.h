@@ -10,43 +10,46 @@
 
 namespace kernelwire {
 
-/// A number of places to read; a call without one waits, unread. A quarter of the places, one at least, is the share of
-/// a connection, so that calls that send nothing keep those of other connections waiting until some of them time out,
-/// not until all of them have had their turn. Calls over Unix sockets, whose connections are not known apart, have no
-/// share to exceed.
+/// A number of places to read; a call without one waits, unread. A connection has no more of them than MayTakePlace
+/// says, so that calls that send nothing keep others waiting only until the first of them time out: from then on places
+/// stay free for whoever comes. Of the connections that wait, the one with the fewest places comes first. Calls over
+/// Unix sockets, whose connections are not known apart, count as of one.
+///
+/// Invariant after each change and the calls of Next that follow it: nobody waits who may have a place.
 ///
 /// Not thread-safe; owns nothing.
 class ReadTurns {
  public:
-  enum class Share {
-    kWhileOthersWait,  // no place stays empty while a call waits
-    kAlways,           // the places beyond a connection's share are for others, even when these have not come yet
-  };
+  /// `turn`: what a peer has here. `factor`: see MayTakePlace.
+  ReadTurns(std::size_t places, PeerTurn PeerCounts::Peer::*turn, std::size_t factor)
+      : places_(places), turn_(turn), factor_(factor) {}
 
-  /// `held`: where a peer's places are counted.
-  ReadTurns(std::size_t places, std::size_t PeerCounts::Peer::*held, Share share);
+  // After each of these, Next says who begins to read.
+  /// The call waits.
+  void Enter(Call* call);
+  /// The call's read has ended.
+  void Leave(Call* call);
 
-  /// Gives the call a place, if it may have one; otherwise the call waits. Returns whether it has one.
-  bool Enter(Call* call);
+  /// The next call that has a place from now on; null: nobody else may have one. To be called until then: a place given
+  /// back may let more than one call in, since its connection holds less now, too.
+  Call* Next();
+
   bool IsReading(const Call* call) const;
-  bool IsWaiting(const Call* call) const;
-  /// The call's read has ended. Returns the call that has the place now; null: none.
-  Call* Leave(Call* call);
-  void StopWaiting(Call* call) { waiting_.Remove(call); }
+  bool IsWaiting(const Call* call);
+  void StopWaiting(Call* call);
   /// Of those that read, the one that began first; null: none.
   Call* oldest() const { return reading_.front(); }
 
  private:
-  void Occupy(Call* call);
-  std::size_t HeldByPeerOf(const Call& call) const;
-  Call* Next() const;
+  PeerTurn& TurnOf(const Call& call);
+  PeerTurn* WithFewestPlaces() const;
 
   const std::size_t places_;
-  const std::size_t share_;
-  std::size_t PeerCounts::Peer::*const held_;
-  const bool share_is_strict_;
-  IntrusiveList<Call> reading_;  // oldest first
-  IntrusiveList<Call> waiting_;  // the same
+  PeerTurn PeerCounts::Peer::*const turn_;
+  const std::size_t factor_;
+  PeerTurn of_unix_sockets_;
+  IntrusiveList<Call> reading_;      // oldest first
+  IntrusiveList<PeerTurn> waiting_;  // those with calls that wait; who got a place last comes last
 };
 
 }  // namespace kernelwire

@@ -36,8 +36,8 @@ struct RpcOptions {
   /// as the limit of concurrent streams, which the well-behaved keep by themselves. Connections over Unix sockets are
   /// not counted: they cannot be told apart.
   int max_calls_per_peer = 1024;
-  /// Unary calls whose message is being read; the others wait their turn, unread. While calls wait, a free place goes
-  /// to a connection that holds less than a quarter of its queue's. Probes have 8 places of their own on each queue.
+  /// Unary calls whose message is being read; the others wait their turn, unread. A connection has three quarters of
+  /// its queue's places at most (see ReadTurns). Probes have 8 places of their own on each queue.
   /// Memory before admission is bounded by
   /// (max_reading_calls + 8 * completion_queues + max_streams) * max_message_bytes.
   int max_reading_calls = 64;
