@@ -117,7 +117,7 @@ class Parser {
   const std::vector<std::string>& problems() const { return problems_; }
 
  private:
-  static bool TakeMode(const Argument& argument, CommandLine* command_line) {
+  bool TakeMode(const Argument& argument, CommandLine* command_line) {
     if (argument.name == "help" || argument.name == "h") {
       command_line->mode = CommandLine::Mode::kHelp;
     } else if (argument.name == "version") {
@@ -125,10 +125,17 @@ class Parser {
     } else if (argument.name == "probe") {
       command_line->mode = CommandLine::Mode::kProbe;
       command_line->probe_address = argument.value.value_or("");
+      CheckProbed(command_line->probe_address);
     } else {
       return false;
     }
     return true;
+  }
+
+  void CheckProbed(const std::string& address) {
+    if (!address.empty() && !IsAddress(address)) {
+      problems_.push_back(absl::StrCat("--probe: ", kExpectedAddress, ", got \"", address, "\""));
+    }
   }
 
   void SetFlag(const Argument& argument) {
@@ -182,13 +189,15 @@ absl::StatusOr<CommandLine> ParseCommandLine(const std::vector<std::string>& arg
     absl::StatusOr<Options> options = OptionsFromFlags();
     if (options.ok()) {
       command_line.options = *std::move(options);
-      command_line.probe_address = ProbeAddress(command_line.probe_address, command_line.options);
     } else {
       problems.emplace_back(options.status().message());
     }
   }
   if (!problems.empty()) {
     return absl::InvalidArgumentError(absl::StrJoin(problems, "\n"));
+  }
+  if (command_line.mode == CommandLine::Mode::kProbe) {
+    command_line.probe_address = ProbeAddress(command_line.probe_address, command_line.options);
   }
   return command_line;
 }

@@ -99,6 +99,13 @@ TEST_F(CommandLineTest, KnowsItsModes) {
   EXPECT_EQ(ParseCommandLine({"--probe=unix:/tmp/x"})->probe_address, "unix:/tmp/x");
 }
 
+TEST_F(CommandLineTest, RefusesToProbeWhatIsNoAddress) {
+  for (const std::string address : {"0.0.0.0", "[::]", "localhost", ":1", "localhost:", "localhost:65536", "unix:"}) {
+    EXPECT_THAT(Problems({"--probe=" + address}),
+                ElementsAre("--probe: expected host:port, unix:/path or unix-abstract:name, got \"" + address + "\""));
+  }
+}
+
 TEST_F(CommandLineTest, HelpNamesEveryFlagOnce) {
   std::set<std::string> listed;
   for (const FlagSection& section : FlagSections()) {

@@ -49,6 +49,11 @@ struct Options {
 /// Errors: INVALID_ARGUMENT with all problems, one a line; each names the flag, what was expected and what came.
 absl::Status CheckOptions(const Options& options);
 
+/// What --address may name: host:port, unix:/path or unix-abstract:name.
+bool IsAddress(const std::string& text);
+/// The three, for an error's text.
+inline constexpr char kExpectedAddress[] = "expected host:port, unix:/path or unix-abstract:name";
+
 /// From the flags as they are set. Errors: those of CheckOptions, and of flags whose text is not readable.
 absl::StatusOr<Options> OptionsFromFlags();
 

@@ -45,9 +45,8 @@ void CheckPorts(const Options& options, OptionProblems* problems) {
     problems->Add("address", "expected at least one address, got none");
   }
   for (const std::string& address : options.rpc.addresses) {
-    if (!IsUnixSocket(address) && !IsHostAndPort(address)) {
-      problems->Add("address",
-                    absl::StrCat("expected host:port, unix:/path or unix-abstract:name, got \"", address, "\""));
+    if (!IsAddress(address)) {
+      problems->Add("address", absl::StrCat(kExpectedAddress, ", got \"", address, "\""));
     }
   }
   if (!options.metrics_address.empty() && !IsHostAndPort(options.metrics_address)) {
@@ -134,6 +133,8 @@ void CheckLimits(const Options& options, OptionProblems* problems) {
 }
 
 }  // namespace
+
+bool IsAddress(const std::string& text) { return IsUnixSocket(text) || IsHostAndPort(text); }
 
 absl::Status CheckOptions(const Options& options) {
   OptionProblems problems;
