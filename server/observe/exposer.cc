@@ -13,6 +13,11 @@
 namespace kernelwire {
 namespace {
 
+// A connection keeps a thread until its request is there. Those that say nothing take the threads away from Prometheus,
+// whose scrapes time out after 10 s by default; the library's own limit is 30 s.
+constexpr char kThreads[] = "8";
+constexpr char kRequestTimeout[] = "2000";
+
 /// CivetWeb takes any four numbers for an IPv4 address, and cuts them to bytes.
 bool IsHost(const std::string& host) {
   in_addr ipv4{};
@@ -48,7 +53,8 @@ absl::StatusOr<std::unique_ptr<MetricsExposer>> MetricsExposer::Start(
   std::unique_ptr<MetricsExposer> exposer(new MetricsExposer);
   std::vector<int> ports;
   try {  // the library reports a bad address by throwing
-    const std::vector<std::string> options = {"listening_ports", address, "num_threads", "2"};
+    const std::vector<std::string> options = {"listening_ports", address,  //
+                                              "num_threads",     kThreads, "request_timeout_ms", kRequestTimeout};
     exposer->exposer_ = std::make_unique<prometheus::Exposer>(options);
     ports = exposer->exposer_->GetListeningPorts();
   } catch (const std::exception& error) {

@@ -14,7 +14,7 @@ class Exposer;
 
 namespace kernelwire {
 
-/// Serves "/metrics" from two threads of its own until destroyed; the destructor waits for scrapes under way, so what
+/// Serves "/metrics" from threads of its own until destroyed; the destructor waits for scrapes under way, so what
 /// the gauges read must live until then.
 class MetricsExposer {
  public:

@@ -3,8 +3,10 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
+#include <deque>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -17,25 +19,38 @@ namespace {
 
 using ::testing::HasSubstr;
 
+/// A connection to a port of this machine. It does not wait for an answer without end.
+class Connection {
+ public:
+  explicit Connection(int port) : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<std::uint16_t>(port));
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
+    const timeval patience{20, 0};
+    EXPECT_EQ(setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)), 0);
+  }
+  ~Connection() { close(socket_); }
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  int descriptor() const { return socket_; }
+
+ private:
+  const int socket_;
+};
+
 /// What an HTTP GET of `path` returns, head and body.
 std::string Get(int port, const std::string& path) {
-  const int connection = socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(static_cast<std::uint16_t>(port));
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  if (connect(connection, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
-    close(connection);
-    return "";
-  }
+  const Connection connection(port);
   const std::string request = absl::StrCat("GET ", path, " HTTP/1.0\r\nHost: localhost\r\n\r\n");
-  EXPECT_EQ(send(connection, request.data(), request.size(), 0), static_cast<ssize_t>(request.size()));
+  EXPECT_EQ(send(connection.descriptor(), request.data(), request.size(), 0), static_cast<ssize_t>(request.size()));
   std::string reply;
   char buffer[4096];
-  for (ssize_t got = 0; (got = recv(connection, buffer, sizeof(buffer), 0)) > 0;) {
+  for (ssize_t got = 0; (got = recv(connection.descriptor(), buffer, sizeof(buffer), 0)) > 0;) {
     reply.append(buffer, static_cast<std::size_t>(got));
   }
-  close(connection);
   return reply;
 }
 
@@ -56,6 +71,17 @@ TEST(MetricsExposer, ServesNothingElse) {
   const auto exposer = MetricsExposer::Start("127.0.0.1:0", metrics.collectable());
   ASSERT_TRUE(exposer.ok()) << exposer.status();
   EXPECT_THAT(Get((*exposer)->port(), "/etc/passwd"), HasSubstr("404"));
+}
+
+TEST(MetricsExposer, ServesBesideConnectionsThatSayNothing) {
+  const Metrics metrics({});
+  const auto exposer = MetricsExposer::Start("127.0.0.1:0", metrics.collectable());
+  ASSERT_TRUE(exposer.ok()) << exposer.status();
+  std::deque<Connection> silent;
+  for (int i = 0; i < 8; ++i) {  // one for each thread
+    silent.emplace_back((*exposer)->port());
+  }
+  EXPECT_THAT(Get((*exposer)->port(), "/metrics"), HasSubstr("200 OK"));
 }
 
 TEST(MetricsExposer, SaysWhyAnAddressIsRefused) {
