@@ -90,6 +90,19 @@ TEST_F(CommandLineTest, ReportsEveryProblemOfEveryFlag) {
                           "--completion_queues: expected a whole number from 1 to 64, got 0"));
 }
 
+TEST_F(CommandLineTest, RefusesPartsOfAMillisecond) {
+  EXPECT_THAT(Problems({"--max_connection_idle=500us", "--max_connection_age=1.5ms", "--max_connection_age_grace=-1us",
+                        "--read_timeout=10.001ms"}),
+              ElementsAre("--read_timeout: expected whole milliseconds, got 10.001ms",
+                          "--max_connection_idle: expected whole milliseconds, got 500us",
+                          "--max_connection_age: expected whole milliseconds, got 1.5ms",
+                          "--max_connection_age_grace: expected whole milliseconds, got -1us"));
+  EXPECT_EQ(Parsed({"--max_connection_idle=0", "--max_connection_age=1ms", "--max_connection_age_grace=0",
+                    "--read_timeout=15ms"})
+                .rpc.max_connection_idle.count(),
+            0);
+}
+
 TEST_F(CommandLineTest, KnowsItsModes) {
   EXPECT_EQ(ParseCommandLine({"--help"})->mode, CommandLine::Mode::kHelp);
   EXPECT_EQ(ParseCommandLine({"--version"})->mode, CommandLine::Mode::kVersion);

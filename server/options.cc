@@ -1,6 +1,7 @@
 #include "server/options.h"
 
 #include <algorithm>
+#include <chrono>
 #include <iterator>
 #include <string>
 #include <utility>
@@ -66,6 +67,23 @@ void ReadNames(Options* options, OptionProblems* problems) {
 
 std::size_t Bytes(const absl::Flag<ByteSize>& flag) { return static_cast<std::size_t>(absl::GetFlag(flag).bytes); }
 
+/// What gRPC and the options count in. Cutting less than that would make "never" of a small value.
+std::chrono::milliseconds Milliseconds(const char* name, const absl::Flag<absl::Duration>& flag,
+                                       OptionProblems* problems) {
+  const absl::Duration value = absl::GetFlag(flag);
+  if (value != absl::Trunc(value, absl::Milliseconds(1))) {
+    problems->Add(name, absl::StrCat("expected whole milliseconds, got ", absl::FormatDuration(value)));
+  }
+  return absl::ToChronoMilliseconds(value);
+}
+
+void ReadDurations(RpcOptions* rpc, OptionProblems* problems) {
+  rpc->read_timeout = Milliseconds("read_timeout", FLAGS_read_timeout, problems);
+  rpc->max_connection_idle = Milliseconds("max_connection_idle", FLAGS_max_connection_idle, problems);
+  rpc->max_connection_age = Milliseconds("max_connection_age", FLAGS_max_connection_age, problems);
+  rpc->max_connection_age_grace = Milliseconds("max_connection_age_grace", FLAGS_max_connection_age_grace, problems);
+}
+
 void ReadRpc(RpcOptions* rpc) {
   rpc->addresses = SplitList(absl::GetFlag(FLAGS_address));
   rpc->reflection = absl::GetFlag(FLAGS_reflection);
@@ -76,10 +94,6 @@ void ReadRpc(RpcOptions* rpc) {
   rpc->max_reading_calls = absl::GetFlag(FLAGS_max_reading_calls);
   rpc->max_streams = absl::GetFlag(FLAGS_max_streams);
   rpc->max_stream_requests = absl::GetFlag(FLAGS_max_stream_requests);
-  rpc->read_timeout = absl::ToChronoMilliseconds(absl::GetFlag(FLAGS_read_timeout));
-  rpc->max_connection_idle = absl::ToChronoMilliseconds(absl::GetFlag(FLAGS_max_connection_idle));
-  rpc->max_connection_age = absl::ToChronoMilliseconds(absl::GetFlag(FLAGS_max_connection_age));
-  rpc->max_connection_age_grace = absl::ToChronoMilliseconds(absl::GetFlag(FLAGS_max_connection_age_grace));
   rpc->memory_quota_bytes = Bytes(FLAGS_grpc_memory_bytes);
 }
 
@@ -116,6 +130,7 @@ absl::StatusOr<Options> OptionsFromFlags() {
   Options options;
   OptionProblems problems;
   ReadRpc(&options.rpc);
+  ReadDurations(&options.rpc, &problems);
   ReadScheduler(&options.scheduler);
   ReadDelays(absl::GetFlag(FLAGS_max_queue_delay), &options.scheduler, &problems);
   ReadNames(&options, &problems);

@@ -98,6 +98,17 @@ void CheckBatching(const Options& options, OptionProblems* problems) {
   }
 }
 
+void CheckReading(const RpcOptions& rpc, OptionProblems* problems) {
+  problems->CheckRange("completion_queues", rpc.completion_queues, 1, 64);
+  problems->CheckRange("max_reading_calls", rpc.max_reading_calls, 1, 1 << 20);
+  if (rpc.max_reading_calls < rpc.completion_queues) {
+    problems->Add("max_reading_calls", absl::StrCat("expected at least --completion_queues=", rpc.completion_queues,
+                                                    ", one for each, got ", rpc.max_reading_calls));
+  }
+  problems->CheckDuration("read_timeout", absl::FromChrono(rpc.read_timeout), absl::FromChrono(kShortestReadTimeout),
+                          absl::Hours(1));
+}
+
 void CheckLimits(const Options& options, OptionProblems* problems) {
   const RpcOptions& rpc = options.rpc;
   const auto message = static_cast<std::int64_t>(rpc.max_message_bytes);
@@ -117,10 +128,8 @@ void CheckLimits(const Options& options, OptionProblems* problems) {
     problems->Add("max_calls_per_peer",
                   absl::StrCat("expected at most --max_calls=", rpc.max_calls, ", got ", rpc.max_calls_per_peer));
   }
-  problems->CheckRange("max_reading_calls", rpc.max_reading_calls, 1, 1 << 20);
   problems->CheckRange("max_streams", rpc.max_streams, 1, 1 << 20);
   problems->CheckRange("max_stream_requests", rpc.max_stream_requests, 1, 1 << 20);
-  problems->CheckDuration("read_timeout", absl::FromChrono(rpc.read_timeout), absl::Milliseconds(1), absl::Hours(1));
   const std::pair<const char*, std::chrono::milliseconds> ages[] = {
       {"max_connection_idle", rpc.max_connection_idle},
       {"max_connection_age", rpc.max_connection_age},
@@ -129,7 +138,7 @@ void CheckLimits(const Options& options, OptionProblems* problems) {
     problems->CheckDuration(flag, absl::FromChrono(age), absl::ZeroDuration(), kLongestAge);
   }
   problems->CheckSize("grpc_memory_bytes", static_cast<std::int64_t>(rpc.memory_quota_bytes), 0, std::int64_t{1} << 40);
-  problems->CheckRange("completion_queues", rpc.completion_queues, 1, 64);
+  CheckReading(rpc, problems);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "server/options.h"
 
+#include <chrono>
 #include <functional>
 #include <string>
 
@@ -63,6 +64,17 @@ TEST(CheckOptions, TakesAddressesOfEveryKind) {
   for (const char* address : {"", ":1", "a:", "a:b", "a:65536", "a:-1", "unix:", "unix-abstract:"}) {
     EXPECT_NE(ProblemOf([address](Options* options) { options->rpc.addresses = {address}; }), "") << address;
   }
+}
+
+TEST(CheckOptions, RefusesWhatTheQueuesCannotHonour) {
+  EXPECT_EQ(ProblemOf([](Options* options) { options->rpc.read_timeout = std::chrono::milliseconds(7); }),
+            "--read_timeout: expected a duration from 8ms to 1h, got 7ms");
+  EXPECT_EQ(ProblemOf([](Options* options) { options->rpc.read_timeout = std::chrono::milliseconds(8); }), "");
+  EXPECT_EQ(ProblemOf([](Options* options) {
+              options->rpc.completion_queues = 4;
+              options->rpc.max_reading_calls = 3;
+            }),
+            "--max_reading_calls: expected at least --completion_queues=4, one for each, got 3");
 }
 
 TEST(CheckOptions, TakesGpusOnlyWhereGpusMayBeUsed) {

@@ -2,7 +2,6 @@
 
 #include <pthread.h>
 
-#include <algorithm>
 #include <chrono>
 #include <string>
 #include <utility>
@@ -15,7 +14,9 @@
 namespace kernelwire {
 namespace {
 
-constexpr std::uint64_t kTicksToRead = 8;    // a read times out after that many whole ticks
+constexpr std::uint64_t kTicksToRead = 8;  // a read times out after that many whole ticks
+static_assert(kShortestReadTimeout / static_cast<int>(kTicksToRead) >= std::chrono::milliseconds(1),
+              "gRPC's alarms count milliseconds");
 constexpr std::size_t kMaxSpareCalls = 512;  // kept for reuse beyond what is armed
 constexpr int kProbeReserve = 64;            // probes that may live beyond the limit of calls
 constexpr std::size_t kProbePlaces = 8;      // to read, on each queue: probes do not wait for the others
@@ -27,7 +28,7 @@ constexpr std::size_t kMaxEchoedPath = 200;
 
 /// The part of one queue.
 std::size_t PlacesToRead(const RpcOptions& options) {
-  return static_cast<std::size_t>(std::max(1, options.max_reading_calls / options.completion_queues));
+  return static_cast<std::size_t>(options.max_reading_calls / options.completion_queues);
 }
 
 absl::Status LimitReached(absl::string_view what, int limit, absl::string_view flag) {
@@ -221,7 +222,7 @@ void CallQueue::KeepTicking() {
     return;
   }
   tick_pending_ = true;
-  const auto interval = environment_->options.read_timeout / static_cast<int>(kTicksToRead);
+  const auto interval = std::chrono::nanoseconds(environment_->options.read_timeout) / static_cast<int>(kTicksToRead);
   tick_alarm_.Set(queue_.get(), std::chrono::system_clock::now() + interval, &tick_event_);
 }
 

@@ -22,6 +22,9 @@
 
 namespace kernelwire {
 
+/// Of RpcOptions::read_timeout: the queues look at their reads eight times in it, each time a whole millisecond.
+inline constexpr std::chrono::milliseconds kShortestReadTimeout{8};
+
 struct RpcOptions {
   /// "host:port" ("[::]:8001", "127.0.0.1:0": the system picks), "unix:/path" (mode 0660), "unix-abstract:name".
   std::vector<std::string> addresses = {"0.0.0.0:8001"};
@@ -40,6 +43,7 @@ struct RpcOptions {
   /// its queue's places at most (see ReadTurns). Probes have 8 places of their own on each queue.
   /// Memory before admission is bounded by
   /// (max_reading_calls + 8 * completion_queues + max_streams) * max_message_bytes.
+  /// At least one for each queue.
   int max_reading_calls = 64;
   /// Streaming calls alive at once: ModelStreamInfer, Watch, reflection; above it they are refused.
   int max_streams = 64;
