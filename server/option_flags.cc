@@ -88,11 +88,12 @@ ABSL_FLAG(
     "the places at most, and those with the fewest come first. Health checks have 8 places of their own on each "
     "completion queue.");
 ABSL_FLAG(int, max_streams, Options().rpc.max_streams,
-          "Streaming calls (ModelStreamInfer, health Watch, reflection) alive at a time; above it they are refused.");
+          "Streaming calls (ModelStreamInfer, reflection) alive at a time; above it they are refused, those of one "
+          "connection above three quarters of it. Health watches are counted apart: a quarter of --max_calls at most.");
 ABSL_FLAG(int, max_stream_requests, Options().rpc.max_stream_requests,
           "Requests of one ModelStreamInfer that are not answered yet; above it the stream is not read.");
 ABSL_FLAG(absl::Duration, read_timeout, absl::FromChrono(Options().rpc.read_timeout),
-          "Time for the message of a unary call to arrive; else the call is cancelled.");
+          "Time for the message of a unary call or a health Watch to arrive; else the call is cancelled.");
 ABSL_FLAG(ByteSize, grpc_memory_bytes, Bytes(Options().rpc.memory_quota_bytes),
           "Memory of gRPC's buffers above which it slows connections down. 0: no limit.");
 ABSL_FLAG(absl::Duration, max_connection_idle, absl::FromChrono(Options().rpc.max_connection_idle),

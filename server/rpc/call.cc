@@ -10,7 +10,8 @@ void Call::Arm() {
   context_.emplace();
   stream_.emplace(&*context_);
   context_->AsyncNotifyWhenDone(&over_event_);  // comes only for calls that were accepted
-  reading_ = answered_ = answer_left_ = over_ = cancelled_ = streaming_ = refused_ = probe_ = false;
+  reading_ = answered_ = answer_left_ = over_ = cancelled_ = refused_ = read_as_probe_ = false;
+  stream_places_ = nullptr;
   queue_->environment().service.RequestCall(&*context_, &*stream_, queue_->grpc_queue(), queue_->grpc_queue(),
                                             &accept_event_);
 }
@@ -80,12 +81,12 @@ void Call::AnswerDone(bool ok) {
 void Call::Over(bool /*ok*/) {
   over_ = true;
   cancelled_ = context_->IsCancelled();
+  const bool unread = queue_->StopWaitingToRead(this);  // answered while it waited, if not cancelled
   if (cancelled_) {
-    const bool unread = queue_->StopWaitingToRead(this);
     handler_->Cancelled();
-    if (unread) {
-      handler_->MessageRead(false);
-    }
+  }
+  if (unread) {
+    handler_->MessageRead(false);
   }
   CloseIfDone();
 }

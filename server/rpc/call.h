@@ -17,6 +17,7 @@
 namespace kernelwire {
 
 class CallQueue;
+class StreamPlaces;
 
 /// A call belongs to one queue, and all its events come on that queue's thread. Operations are started on that thread
 /// too, except that Write, WriteAndFinish and Finish may be started by any one thread at a time.
@@ -54,6 +55,12 @@ class Call : public ListLink<Call> {
   void Finish(const absl::Status& status);
 
  private:
+  /// A call in its queue's list of streams; beside the list of those that read or wait for it.
+  struct StreamLink : ListLink<StreamLink> {
+    explicit StreamLink(Call* its_call) : call(its_call) {}
+    Call* const call;
+  };
+
   friend class CallQueue;
   friend class ReadTurns;
   friend class ReadTurnsTest;
@@ -76,9 +83,10 @@ class Call : public ListLink<Call> {
   bool over_ = false;
   bool cancelled_ = false;
   // For the queue: how it counts this call.
-  bool streaming_ = false;
   bool refused_ = false;
-  bool probe_ = false;
+  bool read_as_probe_ = false;
+  StreamPlaces* stream_places_ = nullptr;  // null: no stream, or one that was not let in
+  StreamLink stream_link_{this};
   PeerCounts::Peer* peer_ = nullptr;       // null: not known
   std::uint64_t read_began_ = 0;           // in ticks of the queue
   grpc::ByteBuffer* read_into_ = nullptr;  // of a call that waits for its turn to read

@@ -23,17 +23,11 @@ constexpr std::size_t kProbePlaces = 8;      // to read, on each queue: probes d
 // See MayTakePlace. One busy connection has most places to read; probes are few, and hold their places for no time.
 constexpr std::size_t kReadFactor = 3;
 constexpr std::size_t kProbeFactor = 1;
-constexpr std::int64_t kRetryMilliseconds = 100;
 constexpr std::size_t kMaxEchoedPath = 200;
 
 /// The part of one queue.
 std::size_t PlacesToRead(const RpcOptions& options) {
   return static_cast<std::size_t>(options.max_reading_calls / options.completion_queues);
-}
-
-absl::Status LimitReached(absl::string_view what, int limit, absl::string_view flag) {
-  return WithRetryHint(absl::ResourceExhaustedError(absl::StrCat(what, " has its limit of ", limit, " (", flag, ")")),
-                       kRetryMilliseconds);
 }
 
 }  // namespace
@@ -102,16 +96,11 @@ void CallQueue::Accept(Call* call) {
   environment_->live_calls.fetch_add(1, std::memory_order_relaxed);
   call->peer_ = peers_.Add(call->context().c_call());
   const Method* method = environment_->methods.Find(call->context().method());
-  call->streaming_ = method != nullptr && method->streaming();
-  call->probe_ = method != nullptr && method->probe;
-  if (call->streaming_) {
-    environment_->live_streams.fetch_add(1, std::memory_order_relaxed);
-    streams_.PushBack(call);
-  }
+  call->read_as_probe_ = method != nullptr && method->read_as_probe();
   if (environment_->draining.load(std::memory_order_relaxed)) {
     environment_->late_calls.fetch_add(1, std::memory_order_relaxed);
   }
-  absl::Status admitted = Admit(*call, method);
+  absl::Status admitted = Admit(call, method);
   if (admitted.ok()) {
     call->handler_ = handlers_.Make(call, *method);
   } else {
@@ -128,29 +117,37 @@ void CallQueue::Refuse(Call* call, absl::Status status) {
   call->handler_ = HandlerPointer(new Refusal(call, std::move(status)));
 }
 
-absl::Status CallQueue::Admit(const Call& call, const Method* method) const {
+absl::Status CallQueue::Admit(Call* call, const Method* method) {
   const RpcOptions& options = environment_->options;
   if (method == nullptr) {
     return absl::UnimplementedError(
-        absl::StrCat("unknown method '", CutText(call.context_->method(), kMaxEchoedPath), "'"));
+        absl::StrCat("unknown method '", CutText(call->context_->method(), kMaxEchoedPath), "'"));
   }
   if (method->kind == MethodKind::kNotServed) {
-    return absl::UnimplementedError(absl::StrCat(call.context_->method(), ": ", method->missing));
+    return absl::UnimplementedError(absl::StrCat(call->context_->method(), ": ", method->missing));
   }
   if (environment_->draining.load(std::memory_order_relaxed) && !method->probe) {
     return WithRetryHint(absl::UnavailableError("the server is stopping and takes no new calls"), 0);
   }
   const int reserve = method->probe ? kProbeReserve : 0;
   if (environment_->live_calls.load(std::memory_order_relaxed) > options.max_calls + reserve) {
-    return LimitReached("the server", options.max_calls, "calls at once: --max_calls");
+    return LimitReached("the server", static_cast<std::size_t>(options.max_calls), "calls at once: --max_calls");
   }
-  if (call.peer_ != nullptr && call.peer_->calls > options.max_calls_per_peer) {
-    return LimitReached("this connection", options.max_calls_per_peer, "calls at once: --max_calls_per_peer");
+  if (call->peer_ != nullptr && call->peer_->calls > options.max_calls_per_peer) {
+    return LimitReached("this connection", static_cast<std::size_t>(options.max_calls_per_peer),
+                        "calls at once: --max_calls_per_peer");
   }
-  if (call.streaming_ && environment_->live_streams.load(std::memory_order_relaxed) > options.max_streams) {
-    return LimitReached("the server", options.max_streams, "streams at once: --max_streams");
+  return method->streaming() ? AdmitStream(call, *method) : absl::OkStatus();
+}
+
+absl::Status CallQueue::AdmitStream(Call* call, const Method& method) {
+  StreamPlaces& places = method.kind == MethodKind::kHealthWatch ? environment_->watches : environment_->streams;
+  absl::Status taken = places.Take(call->peer_);
+  if (taken.ok()) {
+    call->stream_places_ = &places;
+    streams_.PushBack(&call->stream_link_);
   }
-  return absl::OkStatus();
+  return taken;
 }
 
 void CallQueue::ArmedReturned(Call* call) {
@@ -164,14 +161,14 @@ void CallQueue::ArmedReturned(Call* call) {
 void CallQueue::Closed(Call* call) {
   --live_;
   environment_->live_calls.fetch_sub(1, std::memory_order_relaxed);
-  peers_.Remove(call->peer_);
   if (call->refused_) {
     environment_->live_refused.fetch_sub(1, std::memory_order_relaxed);
   }
-  if (call->streaming_) {
-    environment_->live_streams.fetch_sub(1, std::memory_order_relaxed);
-    streams_.Remove(call);
+  if (call->stream_places_ != nullptr) {
+    call->stream_places_->GiveBack(call->peer_);
+    streams_.Remove(&call->stream_link_);
   }
+  peers_.Remove(call->peer_);
   Retire(call);
 }
 
@@ -183,7 +180,7 @@ void CallQueue::Retire(Call* call) {
   CloseIfEmpty();
 }
 
-ReadTurns& CallQueue::TurnsOf(const Call& call) { return call.probe_ ? probe_turns_ : turns_; }
+ReadTurns& CallQueue::TurnsOf(const Call& call) { return call.read_as_probe_ ? probe_turns_ : turns_; }
 
 void CallQueue::ReadInTurn(Call* call) {
   ReadTurns& turns = TurnsOf(*call);
@@ -250,14 +247,14 @@ void CallQueue::EndStaleReads(const ReadTurns& turns) const {
 }
 
 void CallQueue::DrainStreams() {
-  for (Call* call = streams_.front(); call != nullptr; call = IntrusiveList<Call>::Next(call)) {
-    call->handler_->Drain();
+  for (auto* link = streams_.front(); link != nullptr; link = IntrusiveList<Call::StreamLink>::Next(link)) {
+    link->call->handler_->Drain();
   }
 }
 
 void CallQueue::TellStreamsHealth() {
-  for (Call* call = streams_.front(); call != nullptr; call = IntrusiveList<Call>::Next(call)) {
-    call->handler_->HealthChanged();
+  for (auto* link = streams_.front(); link != nullptr; link = IntrusiveList<Call::StreamLink>::Next(link)) {
+    link->call->handler_->HealthChanged();
   }
 }
 

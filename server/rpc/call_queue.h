@@ -77,7 +77,8 @@ class CallQueue {
   void ReadEnded(Call* call);
   bool StopWaitingToRead(Call* call);
 
-  absl::Status Admit(const Call& call, const Method* method) const;
+  absl::Status Admit(Call* call, const Method* method);
+  absl::Status AdmitStream(Call* call, const Method& method);
   void Refuse(Call* call, absl::Status status);
   ReadTurns& TurnsOf(const Call& call);
   void BeginReads(ReadTurns* turns);
@@ -103,7 +104,7 @@ class CallQueue {
 
   ReadTurns turns_;
   ReadTurns probe_turns_;
-  IntrusiveList<Call> streams_;
+  IntrusiveList<Call::StreamLink> streams_;
 
   // Runs only while somebody reads.
   grpc::Alarm tick_alarm_;

@@ -13,12 +13,13 @@ namespace kernelwire {
 
 /// Sends the state at once, and again after every change; changes that follow faster than they can be written are
 /// folded into the last. An unknown name is SERVICE_UNKNOWN until it comes to exist. Ends with UNAVAILABLE when the
-/// server stops, after the last state was sent.
+/// server stops, after the last state was sent. Holds no message but for its first, and so is not counted as a stream
+/// that may be reading one: a client that checks health itself takes a refused Watch for a dead server.
 class HealthWatch final : public CallHandler {
  public:
   explicit HealthWatch(Call* call) : call_(call) {}
 
-  void Begin() override { call_->Read(&bytes_); }
+  void Begin() override { call_->ReadInTurn(&bytes_); }
   void MessageRead(bool ok) override;
   void MessageWritten(bool ok) override;
   void Cancelled() override;

@@ -17,6 +17,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
+constexpr char kHealthWatch[] = "/grpc.health.v1.Health/Watch";
+
 using Calls = std::vector<std::unique_ptr<RawCall>>;
 
 class LimitsTest : public RpcFixture {
@@ -66,14 +68,69 @@ TEST_F(LimitsTest, CallsBeyondTheLimitAreRefusedUnreadAndProbesAreNot) {
 TEST_F(LimitsTest, StreamsBeyondTheLimitAreRefused) {
   options.max_streams = 2;
   Start();
-  const Calls silent = OpenSilentCalls(2, channel(), kModelStreamInfer);
-  RawCall refused(channel(), kModelStreamInfer);
+  const Calls silent = OpenSilentCalls(1, channel(), kModelStreamInfer);
+  const Calls others = OpenSilentCalls(1, Connect(), kModelStreamInfer);
+  RawCall refused(Connect(), kModelStreamInfer);
   const grpc::Status status = refused.Finish();
   EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_THAT(status.error_message(), HasSubstr("--max_streams"));
   PatientContext context;
   inference::ModelInferResponse response;
   EXPECT_TRUE(inference().ModelInfer(&context, TwiceRequest({1}), &response).ok());
+}
+
+TEST_F(LimitsTest, StreamsOfOneConnectionLeaveSomeToOthers) {
+  options.max_streams = 4;
+  Start();
+  const auto greedy = Connect();
+  const Calls silent = OpenSilentCalls(3, greedy, kModelStreamInfer);
+  RawCall refused(greedy, kModelStreamInfer);
+  const grpc::Status status = refused.Finish();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_THAT(status.error_message(), HasSubstr("this connection has its limit of 3 (its share of 4 streams"));
+  RawCall other(channel(), kModelStreamInfer);
+  EXPECT_TRUE(other.Write(TwiceRequest({1})));
+  EXPECT_TRUE(other.Read().has_value());
+}
+
+TEST_F(LimitsTest, WatchesAreCountedApartFromStreams) {
+  options.max_streams = 1;
+  options.max_calls = 8;  // and of watches a quarter
+  Start();
+  const Calls streams = OpenSilentCalls(1, Connect(), kModelStreamInfer);
+  const Calls watches = OpenSilentCalls(1, Connect(), kHealthWatch);
+  RawCall watch(channel(), kHealthWatch);
+  EXPECT_TRUE(watch.Write(std::string()));
+  EXPECT_TRUE(watch.Read().has_value());
+  RawCall refused(Connect(), kHealthWatch);
+  const grpc::Status status = refused.Finish();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_THAT(status.error_message(), HasSubstr("a quarter of --max_calls"));
+}
+
+TEST_F(LimitsTest, WatchesThatSayNothingTimeOut) {
+  options.completion_queues = 1;
+  options.read_timeout = std::chrono::milliseconds(80);
+  Start();
+  Calls silent;
+  for (int i = 0; i < 6; ++i) {  // more than one connection can have read at a time
+    silent.push_back(std::make_unique<RawCall>(channel(), kHealthWatch));
+  }
+  for (const auto& call : silent) {
+    EXPECT_EQ(call->Finish().error_code(), grpc::StatusCode::CANCELLED);
+  }
+  ExpectNothingLeft();
+}
+
+TEST_F(LimitsTest, WatchesThatWaitToBeReadEndWithTheServer) {
+  options.completion_queues = 1;
+  options.read_timeout = 2 * kPatience;
+  Start();
+  const Calls silent = OpenSilentCalls(20, channel(), kHealthWatch);
+  EXPECT_EQ(server->Shutdown(kPatience), 0);
+  for (const auto& call : silent) {
+    EXPECT_EQ(call->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
+  }
 }
 
 TEST_F(LimitsTest, CallsWaitTheirTurnToBeRead) {

@@ -33,6 +33,8 @@ struct Method {
   const char* missing = "";      // of kNotServed: what the server lacks, for the error's text
   bool probe = false;            // asks for health: answered while draining, and beyond the limit of calls
 
+  /// Its message is read in a probe's place. A Watch has one message, and should not wait behind requests either.
+  bool read_as_probe() const { return probe || kind == MethodKind::kHealthWatch; }
   bool streaming() const {
     return kind == MethodKind::kStreamInfer || kind == MethodKind::kHealthWatch || kind == MethodKind::kReflection;
   }

@@ -29,6 +29,8 @@ class PeerCounts {
     int calls = 0;     // alive
     PeerTurn reading;  // of these, calls that read or wait for it
     PeerTurn probing;  // the same of probes
+    std::size_t streams = 0;
+    std::size_t watches = 0;
   };
 
   /// Counts the call to its connection (told by the peer's address with its port). Null for a Unix socket: gRPC names

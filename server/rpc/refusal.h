@@ -1,14 +1,19 @@
-// The handler of calls that are not let in: answers before anything is read.
+// Calls that are not let in: their handler, which answers before anything is read, and the status of most.
 #ifndef KERNELWIRE_SERVER_RPC_REFUSAL_H_
 #define KERNELWIRE_SERVER_RPC_REFUSAL_H_
 
+#include <cstddef>
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "server/rpc/call.h"
 #include "server/rpc/call_handler.h"
 
 namespace kernelwire {
+
+/// RESOURCE_EXHAUSTED, with a hint to try again: "the server has its limit of 3 (streams at once: --max_streams)".
+absl::Status LimitReached(absl::string_view who, std::size_t limit, absl::string_view of_what);
 
 class Refusal final : public CallHandler {
  public:

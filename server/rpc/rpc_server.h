@@ -45,11 +45,13 @@ struct RpcOptions {
   /// (max_reading_calls + 8 * completion_queues + max_streams) * max_message_bytes.
   /// At least one for each queue.
   int max_reading_calls = 64;
-  /// Streaming calls alive at once: ModelStreamInfer, Watch, reflection; above it they are refused.
+  /// Streaming calls alive at once, ModelStreamInfer and reflection; above it they are refused, and of one connection
+  /// above three quarters of it (see StreamPlaces). Health watches hold no message, and are counted by themselves: a
+  /// quarter of max_calls at most.
   int max_streams = 64;
   /// Requests of one ModelStreamInfer that are not answered yet; above it the stream is not read.
   int max_stream_requests = 64;
-  /// The message of a unary call must have come after this long; else the call is cancelled.
+  /// The message of a unary call or of a Watch must have come after this long; else the call is cancelled.
   std::chrono::milliseconds read_timeout = std::chrono::seconds(60);
   /// Calls that each queue holds ready to be matched with a client's.
   int armed_calls = 64;
