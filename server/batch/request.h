@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
@@ -50,6 +51,12 @@ struct Completion {
 /// A copy of an output's bytes; empty when it was not wanted. Requires: completion.status is OK.
 std::vector<std::byte> CopyOfOutput(const Completion& completion, std::size_t output);
 
+class Request;
+
+/// Requests that wait for a slab, by rank, equals in the order of their coming. Each keeps its place, so that it leaves
+/// at the same cost wherever it stands: thousands may expire together, and all threads wait meanwhile.
+using WaitingLine = std::multimap<Nanos, Request*>;
+
 /// Implemented by the transport. The scheduler holds a pointer from a successful Submit until it has called Complete,
 /// which it does exactly once. The object must stay valid, in addition, until every Cancel call on it has returned.
 class Request {
@@ -94,8 +101,9 @@ class Request {
   std::size_t parts_left_ = 0;  // parts that have not ended; 0 before Submit and after the end
   absl::Status end_;            // what the request ends with; the first failure of a part stays
   std::uint32_t device_ = 0;
-  Nanos rank_ = 0;              // smaller goes first; see Scheduler
-  std::size_t slab_bytes_ = 0;  // what each part takes of a slab, alignment included
+  Nanos rank_ = 0;                       // smaller goes first; see Scheduler
+  WaitingLine::iterator place_in_line_;  // while it waits
+  std::size_t slab_bytes_ = 0;           // what each part takes of a slab, alignment included
   std::int64_t budget_bytes_ = 0;
   RequestTimes times_;
 };

@@ -273,12 +273,7 @@ Batch* Scheduler::MakeBatch(DeviceState& device, const Request& request, Slab* s
 }
 
 void Scheduler::Wait(Request* request) {
-  std::list<Request*>& line = devices_[request->device_].waiting;
-  auto position = line.end();
-  while (position != line.begin() && (*std::prev(position))->rank_ > request->rank_) {
-    --position;
-  }
-  line.insert(position, request);
+  request->place_in_line_ = devices_[request->device_].waiting.emplace(request->rank_, request);
   ++waiting_requests_;
 }
 

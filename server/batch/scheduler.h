@@ -28,7 +28,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <list>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -109,7 +108,7 @@ class Scheduler {
     std::vector<int> free_lanes;
     std::vector<Batch*> pending;  // open and sealed
     absl::flat_hash_map<BatchKey, Batch*> open;
-    std::list<Request*> waiting;  // by rank
+    WaitingLine waiting;
     std::int64_t outstanding_bytes = 0;
     absl::Status lost;  // not OK: nothing runs here any more
   };
@@ -142,6 +141,7 @@ class Scheduler {
   // scheduler_turn.cc, whose turn it is, and time.
   Batch* TakeReady(DeviceState& device, Nanos now, Aftermath* after);
   Nanos NextPoll(Nanos now) const;
+  void DropExpired(DeviceState& device, Nanos now, Aftermath* after);
   void DropExpired(Batch* batch, Nanos now, Aftermath* after);
 
   // scheduler_exit.cc, the way out.

@@ -185,7 +185,7 @@ void Scheduler::FailDevice(std::size_t index, const absl::Status& status) {
     DeviceState& device = devices_[index];
     device.lost = status;
     while (!device.waiting.empty()) {
-      EndWaiting(device, device.waiting.front(), status, &after);
+      EndWaiting(device, device.waiting.begin()->second, status, &after);
     }
     const std::vector<Batch*> pending = device.pending;
     for (Batch* batch : pending) {
@@ -232,7 +232,7 @@ void Scheduler::Leave(RequestPart* part, Aftermath* after) {
 }
 
 void Scheduler::EndWaiting(DeviceState& device, Request* request, const absl::Status& status, Aftermath* after) {
-  device.waiting.remove(request);
+  device.waiting.erase(request->place_in_line_);
   --waiting_requests_;
   for (RequestPart& part : request->parts_) {
     part.state = RequestPart::State::kEnded;

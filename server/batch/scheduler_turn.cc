@@ -46,20 +46,14 @@ Nanos Scheduler::Poll() {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     for (DeviceState& device : devices_) {
-      const std::list<Request*> line = device.waiting;
-      for (Request* request : line) {
-        if (request->deadline <= now) {
-          EndWaiting(device, request, absl::DeadlineExceededError("the deadline passed while waiting for staging"),
-                     &after);
-        }
-      }
+      DropExpired(device, now, &after);
       const std::vector<Batch*> pending = device.pending;
       for (Batch* batch : pending) {
         DropExpired(batch, now, &after);
       }
-      while (!device.waiting.empty() && Place(device.waiting.front(), now, /*first_in_line=*/true)) {
-        placed.push_back(device.waiting.front());
-        device.waiting.pop_front();
+      while (!device.waiting.empty() && Place(device.waiting.begin()->second, now, /*first_in_line=*/true)) {
+        placed.push_back(device.waiting.begin()->second);
+        device.waiting.erase(device.waiting.begin());
         --waiting_requests_;
       }
       while (Batch* batch = TakeReady(device, now, &after)) {
@@ -81,7 +75,7 @@ Nanos Scheduler::Poll() {
 Nanos Scheduler::NextPoll(Nanos now) const {
   Nanos next = kNever;
   for (const DeviceState& device : devices_) {
-    for (const Request* request : device.waiting) {
+    for (const auto& [rank, request] : device.waiting) {
       next = std::min(next, request->deadline);
     }
     for (const Batch* batch : device.pending) {
@@ -97,6 +91,16 @@ Nanos Scheduler::NextPoll(Nanos now) const {
     }
   }
   return next;
+}
+
+/// Of those in line.
+void Scheduler::DropExpired(DeviceState& device, Nanos now, Aftermath* after) {
+  for (auto place = device.waiting.begin(); place != device.waiting.end();) {
+    Request* const request = (place++)->second;  // ends below, and its place with it
+    if (request->deadline <= now) {
+      EndWaiting(device, request, absl::DeadlineExceededError("the deadline passed while waiting for staging"), after);
+    }
+  }
 }
 
 void Scheduler::DropExpired(Batch* batch, Nanos now, Aftermath* after) {
