@@ -273,8 +273,16 @@ Batch* Scheduler::MakeBatch(DeviceState& device, const Request& request, Slab* s
 }
 
 void Scheduler::Wait(Request* request) {
-  request->place_in_line_ = devices_[request->device_].waiting.emplace(request->rank_, request);
+  DeviceState& device = devices_[request->device_];
+  request->place_in_line_ = device.waiting.emplace(request->rank_, request);
+  device.deadlines.emplace(request->deadline, request);
   ++waiting_requests_;
+}
+
+void Scheduler::LeaveLine(DeviceState& device, Request* request) {
+  device.waiting.erase(request->place_in_line_);
+  device.deadlines.erase({request->deadline, request});
+  --waiting_requests_;
 }
 
 SchedulerSnapshot Scheduler::Snapshot() const {

@@ -30,6 +30,8 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -109,6 +111,7 @@ class Scheduler {
     std::vector<Batch*> pending;  // open and sealed
     absl::flat_hash_map<BatchKey, Batch*> open;
     WaitingLine waiting;
+    std::set<std::pair<Nanos, Request*>> deadlines;  // of those in line: a look for what is due passes no others
     std::int64_t outstanding_bytes = 0;
     absl::Status lost;  // not OK: nothing runs here any more
   };
@@ -130,6 +133,7 @@ class Scheduler {
   Batch* OpenBatch(DeviceState& device, const Request& request, Nanos now);
   Batch* MakeBatch(DeviceState& device, const Request& request, Slab* slab);
   void Wait(Request* request);
+  void LeaveLine(DeviceState& device, Request* request);
 
   // scheduler_stage.cc, bytes into slabs.
   void Stage(Request* request);                           // without the mutex

@@ -232,8 +232,7 @@ void Scheduler::Leave(RequestPart* part, Aftermath* after) {
 }
 
 void Scheduler::EndWaiting(DeviceState& device, Request* request, const absl::Status& status, Aftermath* after) {
-  device.waiting.erase(request->place_in_line_);
-  --waiting_requests_;
+  LeaveLine(device, request);
   for (RequestPart& part : request->parts_) {
     part.state = RequestPart::State::kEnded;
   }

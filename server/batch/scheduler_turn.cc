@@ -53,8 +53,7 @@ Nanos Scheduler::Poll() {
       }
       while (!device.waiting.empty() && Place(device.waiting.begin()->second, now, /*first_in_line=*/true)) {
         placed.push_back(device.waiting.begin()->second);
-        device.waiting.erase(device.waiting.begin());
-        --waiting_requests_;
+        LeaveLine(device, placed.back());
       }
       while (Batch* batch = TakeReady(device, now, &after)) {
         ready.push_back(batch);
@@ -75,8 +74,8 @@ Nanos Scheduler::Poll() {
 Nanos Scheduler::NextPoll(Nanos now) const {
   Nanos next = kNever;
   for (const DeviceState& device : devices_) {
-    for (const auto& [rank, request] : device.waiting) {
-      next = std::min(next, request->deadline);
+    if (!device.deadlines.empty()) {
+      next = std::min(next, device.deadlines.begin()->first);
     }
     for (const Batch* batch : device.pending) {
       if (batch->state_ == Batch::State::kOpen && batch->ready_at_ > now) {
@@ -95,11 +94,9 @@ Nanos Scheduler::NextPoll(Nanos now) const {
 
 /// Of those in line.
 void Scheduler::DropExpired(DeviceState& device, Nanos now, Aftermath* after) {
-  for (auto place = device.waiting.begin(); place != device.waiting.end();) {
-    Request* const request = (place++)->second;  // ends below, and its place with it
-    if (request->deadline <= now) {
-      EndWaiting(device, request, absl::DeadlineExceededError("the deadline passed while waiting for staging"), after);
-    }
+  while (!device.deadlines.empty() && device.deadlines.begin()->first <= now) {
+    EndWaiting(device, device.deadlines.begin()->second,
+               absl::DeadlineExceededError("the deadline passed while waiting for staging"), after);
   }
 }
 

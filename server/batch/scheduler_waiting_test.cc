@@ -6,6 +6,7 @@
 #include <random>
 #include <vector>
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/batch/scheduler.h"
 #include "server/batch/testing/fakes.h"
@@ -98,11 +99,12 @@ TEST_F(SchedulerWaitingTest, WhoeverLeavesTheOthersKeepTheirOrder) {
   const auto expired =
       std::stable_partition(line.begin(), line.end(), [&](auto* request) { return request->deadline <= clock_.Now(); });
   scheduler_->Poll();
-  EXPECT_EQ(ended_, std::vector<FakeRequest*>(line.begin(), expired));
+  EXPECT_THAT(ended_, ::testing::UnorderedElementsAreArray(line.begin(), expired));
   for (const FakeRequest* request : ended_) {
     EXPECT_EQ(request->status.code(), absl::StatusCode::kDeadlineExceeded);
   }
   EXPECT_EQ(waiting(), line.end() - expired);
+  EXPECT_EQ(scheduler_->Poll(), clock_.Now() + 50 * kMillisecond) << "the next deadline";
 
   ended_.clear();
   ServeAll();
