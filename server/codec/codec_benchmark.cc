@@ -1,5 +1,6 @@
 // What decoding and encoding one request costs, by the bytes of its tensor.
 #include <string>
+#include <vector>
 
 #include "benchmark/benchmark.h"
 #include "server/codec/infer_message.h"
@@ -7,6 +8,7 @@
 #include "server/codec/testing/message_bytes.h"
 #include "server/codec/testing/probe_operator.h"
 #include "server/codec/testing/request_builder.h"
+#include "server/codec/typed_contents.h"
 #include "server/memory/slab_pool.h"
 
 namespace kernelwire {
@@ -53,27 +55,37 @@ void BM_CopyInput(benchmark::State& state) {
 }
 BENCHMARK(BM_CopyInput)->Arg(1 << 10)->Arg(1 << 16)->Arg(1 << 20);
 
-void BM_CopyTypedInput(benchmark::State& state) {
-  const Catalog& catalog = testing::ProbeCatalog();
-  inference::ModelInferRequest request = RequestOf(0);
-  request.clear_raw_input_contents();
-  request.mutable_inputs(0)->clear_shape();
-  request.mutable_inputs(0)->add_shape(state.range(0));
-  request.mutable_inputs(0)->set_datatype("INT32");
-  for (int i = 0; i < state.range(0); ++i) {
-    request.mutable_inputs(0)->mutable_contents()->add_int_contents(i * 977 % 100000);
+/// Numbers as a packed list, or each in a field by itself.
+std::string Int32Contents(std::int64_t count, bool packed) {
+  inference::InferTensorContents packed_contents;
+  std::string unpacked;
+  for (std::int64_t i = 0; i < count; ++i) {
+    inference::InferTensorContents one;
+    one.add_int_contents(static_cast<std::int32_t>(i * 977 % 100000));
+    packed_contents.add_int_contents(one.int_contents(0));
+    unpacked += '\x10' + one.SerializeAsString().substr(2);
   }
-  InferMessage message;
-  if (!message.Parse(testing::SlicesOf(request.SerializeAsString(), 8192)).ok() || !message.Bind(catalog).ok()) {
-    state.SkipWithError("refused");
+  return packed ? packed_contents.SerializeAsString() : unpacked;
+}
+
+void BM_CheckAndCopyTyped(benchmark::State& state) {
+  const std::string bytes = Int32Contents(state.range(0), state.range(1) != 0);
+  std::vector<grpc::Slice> slices;
+  if (!testing::SlicesOf(bytes, 8192).Dump(&slices).ok()) {
+    state.SkipWithError("no slices");
   }
+  const std::string name = "x";
+  const TypedContents typed(slices, ByteRange{0, 0, bytes.size()}, name, DataType::kInt32);
   std::string copy(static_cast<std::size_t>(state.range(0)) * 4, '?');
   for (auto _ : state) {
-    benchmark::DoNotOptimize(message.CopyInput(0, copy.data()));
+    if (!typed.Check(state.range(0)).ok() || !typed.CopyTo(copy.data()).ok()) {
+      state.SkipWithError("refused");
+      break;
+    }
   }
   state.SetItemsProcessed(state.iterations() * state.range(0));
 }
-BENCHMARK(BM_CopyTypedInput)->Arg(1 << 16);
+BENCHMARK(BM_CheckAndCopyTyped)->ArgNames({"values", "packed"})->Args({1 << 16, 1})->Args({1 << 16, 0});
 
 void BM_EncodeReply(benchmark::State& state) {
   const Catalog& catalog = testing::ProbeCatalog();

@@ -59,14 +59,6 @@ bool SliceReader::ReadVarintOfAtMost(int most_bytes, std::uint64_t* value) {
   return false;
 }
 
-bool SliceReader::ReadVarint(std::uint64_t* value) {
-  if (at_ != chunk_end_ && *at_ < 0x80u) {
-    *value = *at_++;
-    return true;
-  }
-  return ReadVarintOfAtMost(10, value);
-}
-
 bool SliceReader::ReadTag(std::uint32_t* field, WireType* type) {
   std::uint64_t tag = 0;
   if (!ReadVarintOfAtMost(5, &tag) || tag > 0xffffffffu) {

@@ -34,7 +34,19 @@ class SliceReader {
   std::size_t remaining() const { return static_cast<std::size_t>(chunk_end_ - at_) + beyond_; }
 
   /// A number of up to ten bytes; bits beyond the 64th are dropped, as protobuf does.
-  bool ReadVarint(std::uint64_t* value);
+  bool ReadVarint(std::uint64_t* value) {
+    if (at_ != chunk_end_ && *at_ < 0x80u) {
+      *value = *at_++;
+      return true;
+    }
+    return ReadVarintOfAtMost(10, value);
+  }
+  /// Skips the next byte if it is this one; false, too, where a slice ends, although the byte may come in the next.
+  bool SkipByte(std::uint8_t expected) {
+    const bool here = at_ != chunk_end_ && *at_ == expected;
+    at_ += here ? 1 : 0;
+    return here;
+  }
   /// A field's number, 1 or more, and how its value is written.
   bool ReadTag(std::uint32_t* field, WireType* type);
   /// The length that stands in front of bytes: these many bytes must remain.

@@ -55,8 +55,6 @@ constexpr std::uint32_t ListOf(DataType dtype) {
   return 0;
 }
 
-constexpr std::size_t FixedBytes(WireType type) { return type == WireType::kFixed64 ? 8 : 4; }
-
 /// The value of the protocol's list as the type it has there, the way the generated parser narrows it.
 template <typename Wide>
 Wide FromVarint(std::uint64_t value) {
@@ -67,12 +65,54 @@ Wide FromVarint(std::uint64_t value) {
   }
 }
 
+constexpr std::uint8_t TagOf(std::uint32_t list) {
+  return static_cast<std::uint8_t>((list << 3) | static_cast<std::uint32_t>(kLists[list].element));
+}
+
 }  // namespace
 
-/// Neighbouring values of one list: a packed field, or a field of one value.
+/// Neighbouring values of the tensor's list, ahead of a reader. A message may be nothing but fields of one value, so
+/// they are read on the spot: what is done for each of them is done tens of millions of times.
 struct TypedContents::Run {
-  std::uint32_t list = 0;
-  SliceReader values;
+  SliceReader* reader;
+  bool packed;        // one field; else fields of one value each, of which the first one's tag has been read
+  std::size_t bytes;  // of the packed field
+  std::uint8_t tag;   // of a field of one value
+
+  /// Hands `take` the values one by one. False when the bytes are others or `take` says false.
+  template <typename Take>
+  bool ReadVarints(Take take) const {
+    std::uint64_t value = 0;
+    if (!packed) {
+      do {
+        if (!reader->ReadVarint(&value) || !take(value)) {
+          return false;
+        }
+      } while (reader->SkipByte(tag));
+      return true;
+    }
+    const std::size_t end = reader->remaining() - bytes;
+    while (reader->remaining() > end) {
+      if (!reader->ReadVarint(&value) || !take(value)) {
+        return false;
+      }
+    }
+    return reader->remaining() == end;  // not so when the last value goes on beyond the field
+  }
+
+  /// Lets `take` read or skip values of `element` bytes, as many bytes of them as it is told.
+  template <typename Take>
+  bool ReadFixed(std::size_t element, Take take) const {
+    if (packed) {
+      return bytes % element == 0 && take(bytes);
+    }
+    do {
+      if (!take(element)) {
+        return false;
+      }
+    } while (reader->SkipByte(tag));
+    return true;
+  }
 };
 
 TypedContents::TypedContents(const std::vector<grpc::Slice>& slices, const ByteRange& contents,
@@ -84,9 +124,10 @@ absl::Status TypedContents::Malformed() const {
       absl::StrCat("input '", input_name_, "': expected contents that are an InferTensorContents, got other bytes"));
 }
 
-/// Calls `visit(Run&)` for every run that holds a value, in order, until one fails.
+/// Calls `visit(const Run&)` for all runs of the tensor's list, in order, until one returns false: it found no values.
 template <typename Visitor>
 absl::Status TypedContents::ForEachRun(Visitor visit) const {
+  const std::uint32_t own = ListOf(dtype_);
   SliceReader reader(slices_, contents_);
   while (reader.remaining() > 0) {
     std::uint32_t list = 0;
@@ -94,57 +135,56 @@ absl::Status TypedContents::ForEachRun(Visitor visit) const {
     if (!reader.ReadTag(&list, &type)) {
       return Malformed();
     }
-    const bool known = list <= kLastList;
-    if (!known || (type != WireType::kLength && type != kLists[list].element)) {
-      if (known || !reader.SkipValue(type)) {
-        return Malformed();
-      }
+    if (list != own) {
+      KERNELWIRE_RETURN_IF_ERROR(SkipOther(list, type, &reader));
       continue;
     }
-    // One value has no length in front of it. To find its own, skip it with a copy of the reader.
-    std::size_t length = 0;
-    if (type == WireType::kLength) {
-      if (!reader.ReadLength(&length)) {
-        return Malformed();
-      }
-    } else {
-      SliceReader after = reader;
-      if (!after.SkipValue(type)) {
-        return Malformed();
-      }
-      length = reader.remaining() - after.remaining();
+    Run run{&reader, type == WireType::kLength, 0, TagOf(own)};
+    if (run.packed ? !reader.ReadLength(&run.bytes) : type != kLists[own].element) {
+      return Malformed();
     }
-    ByteRange range;
-    reader.TakeRange(length, &range);
-    if (length > 0 || kLists[list].element == WireType::kLength) {  // an empty bytes value is a value
-      Run run{list, SliceReader(slices_, range)};
-      KERNELWIRE_RETURN_IF_ERROR(visit(run));
+    if (!visit(run)) {
+      return Malformed();
     }
   }
   return absl::OkStatus();
 }
 
-absl::Status TypedContents::CountRun(const Run& run, std::int64_t* count) const {
-  const List& expected = kLists[ListOf(dtype_)];
-  if (run.list != ListOf(dtype_)) {
+/// A field that is not of the tensor's list may be one that nobody knows, or a list without a value.
+absl::Status TypedContents::SkipOther(std::uint32_t list, WireType type, SliceReader* reader) const {
+  const bool known = list <= kLastList;
+  if (known && type != WireType::kLength && type != kLists[list].element) {
+    return Malformed();
+  }
+  std::size_t length = 0;
+  const bool packed = known && type != kLists[list].element;
+  if (packed ? !reader->ReadLength(&length) || !reader->Skip(length) : !reader->SkipValue(type)) {
+    return Malformed();
+  }
+  if (known && (!packed || length > 0)) {
     return absl::InvalidArgumentError(absl::StrCat("input '", input_name_, "': expected the elements of ",
-                                                   NameOf(dtype_), " in contents.", expected.name, ", got ",
-                                                   kLists[run.list].name));
-  }
-  SliceReader values = run.values;
-  if (expected.element != WireType::kVarint) {
-    const std::size_t element = FixedBytes(expected.element);
-    *count += static_cast<std::int64_t>(values.remaining() / element);
-    return values.remaining() % element == 0 ? absl::OkStatus() : Malformed();
-  }
-  while (values.remaining() > 0) {
-    std::uint64_t ignored = 0;
-    if (!values.ReadVarint(&ignored)) {
-      return Malformed();
-    }
-    ++*count;
+                                                   NameOf(dtype_), " in contents.", kLists[ListOf(dtype_)].name,
+                                                   ", got ", kLists[list].name));
   }
   return absl::OkStatus();
+}
+
+absl::Status TypedContents::Count(std::int64_t* count) const {
+  if (kLists[ListOf(dtype_)].element == WireType::kVarint) {
+    return ForEachRun([&](const Run& run) {
+      return run.ReadVarints([&](std::uint64_t) {
+        ++*count;
+        return true;
+      });
+    });
+  }
+  const std::size_t element = SizeOf(dtype_);
+  return ForEachRun([&](const Run& run) {
+    return run.ReadFixed(element, [&](std::size_t bytes) {
+      *count += static_cast<std::int64_t>(bytes / element);
+      return run.reader->Skip(bytes);
+    });
+  });
 }
 
 absl::Status TypedContents::Check(std::int64_t count) const {
@@ -153,7 +193,7 @@ absl::Status TypedContents::Check(std::int64_t count) const {
                                                    " in raw_input_contents, got contents, which have no list for it"));
   }
   std::int64_t got = 0;
-  KERNELWIRE_RETURN_IF_ERROR(ForEachRun([&](const Run& run) { return CountRun(run, &got); }));
+  KERNELWIRE_RETURN_IF_ERROR(Count(&got));
   if (got != count) {
     return absl::InvalidArgumentError(absl::StrCat("input '", input_name_, "': expected ", count,
                                                    " values in contents.", kLists[ListOf(dtype_)].name,
@@ -166,31 +206,37 @@ absl::Status TypedContents::Check(std::int64_t count) const {
 template <typename Element, typename Wide>
 absl::Status TypedContents::CopyNumbers(Element* to) const {
   std::int64_t index = 0;
-  return ForEachRun([&](Run& run) -> absl::Status {
-    std::uint64_t varint = 0;
-    while (run.values.remaining() > 0 && run.values.ReadVarint(&varint)) {
+  std::optional<Wide> misfit;
+  absl::Status read = ForEachRun([&](const Run& run) {
+    return run.ReadVarints([&](std::uint64_t varint) {
       const Wide value = FromVarint<Wide>(varint);
       const auto element = static_cast<Element>(value);
       if (static_cast<Wide>(element) != value) {
-        return absl::InvalidArgumentError(absl::StrCat("input '", input_name_, "': expected values of ", NameOf(dtype_),
-                                                       ", within [", +std::numeric_limits<Element>::min(), ", ",
-                                                       +std::numeric_limits<Element>::max(), "], got ", value,
-                                                       " at index ", index));
+        misfit = value;
+        return false;
       }
       to[index++] = element;
-    }
-    return absl::OkStatus();
+      return true;
+    });
   });
+  if (!misfit.has_value()) {
+    return read;
+  }
+  return absl::InvalidArgumentError(absl::StrCat("input '", input_name_, "': expected values of ", NameOf(dtype_),
+                                                 ", within [", +std::numeric_limits<Element>::min(), ", ",
+                                                 +std::numeric_limits<Element>::max(), "], got ", *misfit, " at index ",
+                                                 index));
 }
 
 /// Values that the wire holds as the tensor does.
 absl::Status TypedContents::CopyFixed(void* destination) const {
   auto* to = static_cast<std::byte*>(destination);
-  return ForEachRun([&](Run& run) {
-    const std::size_t bytes = run.values.remaining();
-    run.values.ReadBytes(to, bytes);
-    to += bytes;
-    return absl::OkStatus();
+  return ForEachRun([&](const Run& run) {
+    return run.ReadFixed(SizeOf(dtype_), [&](std::size_t bytes) {
+      const bool read = run.reader->ReadBytes(to, bytes);
+      to += bytes;
+      return read;
+    });
   });
 }
 

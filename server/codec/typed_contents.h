@@ -34,7 +34,8 @@ class TypedContents {
   struct Run;
   template <typename Visitor>
   absl::Status ForEachRun(Visitor visit) const;
-  absl::Status CountRun(const Run& run, std::int64_t* count) const;
+  absl::Status SkipOther(std::uint32_t list, WireType type, SliceReader* reader) const;
+  absl::Status Count(std::int64_t* count) const;
   template <typename Element, typename Wide>
   absl::Status CopyNumbers(Element* to) const;
   absl::Status CopyFixed(void* destination) const;

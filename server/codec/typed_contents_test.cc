@@ -105,6 +105,7 @@ TEST(TypedContentsTest, NarrowTypesRefuseWhatTheyCannotHold) {
   ExpectRefused(FromHex("12 03 01 80 01"), DataType::kInt8, 2,
                 "expected values of INT8, within [-128, 127], got 128 at index 1");
   ExpectRefused(FromHex("12 0a ff fe ff ff ff ff ff ff ff 01"), DataType::kInt8, 1, "got -129 at index 0");
+  ExpectRefused(FromHex("10 01 10 80 01 10 02"), DataType::kInt8, 3, "got 128 at index 1");
   ExpectRefused(FromHex("22 02 80 02"), DataType::kUint8, 1, "within [0, 255], got 256 at index 0");
   ExpectRefused(FromHex("22 05 ff ff ff ff 0f"), DataType::kFp8E4m3, 1, "got 4294967295 at index 0");
 }
@@ -133,6 +134,9 @@ TEST(TypedContentsTest, BytesThatAreNoContentsAreRefused) {
   ExpectRefused(FromHex("12 01 80"), DataType::kInt32, 1, text);
   ExpectRefused(FromHex("10 80"), DataType::kInt32, 1, text);
   ExpectRefused(FromHex("12 0b ff ff ff ff ff ff ff ff ff ff 01"), DataType::kInt32, 1, text);
+  ExpectRefused(FromHex("12 0a ff ff ff ff ff ff ff ff ff ff"), DataType::kInt32, 1, text);
+  ExpectRefused(FromHex("12 01 80 10 01"), DataType::kInt32, 1, text);  // the value goes on beyond its field
+  ExpectRefused(FromHex("10 01 10"), DataType::kInt32, 2, text);
   ExpectRefused(FromHex("32 03 00 00 00"), DataType::kFp32, 1, text);
   ExpectRefused(FromHex("35 00 00 00"), DataType::kFp32, 1, text);
   ExpectRefused(FromHex("30 01"), DataType::kFp32, 1, text);  // fp32_contents as a varint
