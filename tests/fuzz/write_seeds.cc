@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "google/protobuf/unknown_field_set.h"
 #include "kernels/registry.h"
 #include "server/codec/testing/request_builder.h"
 
@@ -78,6 +79,17 @@ std::vector<Request> ProbeRequests() {
       } else {
         contents->add_uint_contents(200);
       }
+    }
+  }
+  // Numbers in fields of one value, which no serializer writes of itself, after a packed one.
+  for (const auto& [name, list] : {std::pair<const char*, int>{"INT8", 2}, {"UINT8", 4}}) {
+    requests.push_back(RequestTo("probe"));
+    AddRaw(&requests.back(), "x", name, {2, 1}, 2);
+    auto* const contents = AddInput(&requests.back(), "y", name, {4})->mutable_contents();
+    google::protobuf::UnknownFieldSet* const fields = contents->GetReflection()->MutableUnknownFields(contents);
+    fields->AddLengthDelimited(list, std::string("\x01"));
+    for (const unsigned value : {2u, 100u, 3u}) {
+      fields->AddVarint(list, value);
     }
   }
   requests.push_back(RequestTo("probe"));
