@@ -45,7 +45,7 @@ struct FloatDot {
     }
     const AccumulatorOf<T> sum = SumPairwise<kLength>(sums);
     if (!kMayLeaveF32<T> || (fabs(sum) <= kMostOfF32 && fabs(sum) >= kLeastSumOfProducts) ||
-        (sum == 0 && !HasProduct(tile))) {
+        (sum == 0 && !MayHaveProduct(tile))) {
       total += static_cast<double>(sum);
     } else {
       ForEachInTurn(tile, [&](const Operand<T, kLength, 2>& operand) {
@@ -62,17 +62,21 @@ struct FloatDot {
   }
 
  private:
-  /// Whether a product is not zero, whatever it is in f32.
+  /// False: all of one side is zero, and so is every product, whatever f32 makes of them. By their bits: widened
+  /// elements would be kept in registers for this.
   template <int kCount, int kLength>
-  static __device__ __forceinline__ bool HasProduct(const Operand<T, kLength, 2> (&tile)[kCount]) {
-    bool has = false;
-    ForEachInTurn(tile, [&](const Operand<T, kLength, 2>& operand) {
+  static __device__ __forceinline__ bool MayHaveProduct(const Operand<T, kLength, 2> (&tile)[kCount]) {
+    constexpr unsigned kAllButSigns = sizeof(T) == 2 ? 0x7FFF7FFFU : 0x7FFFFFFFU;
+    unsigned any[2] = {};
 #pragma unroll
-      for (int j = 0; j < kLength; ++j) {
-        has |= Widen<float>(operand.inputs[0].Get(j)) != 0.0F && Widen<float>(operand.inputs[1].Get(j)) != 0.0F;
+    for (int u = 0; u < kCount; ++u) {
+#pragma unroll
+      for (int w = 0; w < Packed<T, kLength>::kWords; ++w) {
+        any[0] |= tile[u].inputs[0].words[w];
+        any[1] |= tile[u].inputs[1].words[w];
       }
-    });
-    return has;
+    }
+    return (any[0] & kAllButSigns) != 0 && (any[1] & kAllButSigns) != 0;
   }
 };
 
