@@ -98,7 +98,7 @@ class BarePeer {
     Send(connection, {0, 0, 0, kSettings, 0, 0, 0, 0, 0}, "");
     FrameHead head;
     while (ReadAll(connection, head.data(), head.size())) {
-      std::vector<char> payload((head[0] << 16) | (head[1] << 8) | head[2]);
+      std::vector<char> payload(std::size_t{head[0]} << 16 | std::size_t{head[1]} << 8 | head[2]);
       if (!payload.empty() && !ReadAll(connection, payload.data(), payload.size())) {
         return;
       }
