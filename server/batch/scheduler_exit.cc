@@ -70,8 +70,9 @@ void Scheduler::FinishedElsewhere(Batch* batch) {
 }
 
 Batch* Scheduler::ReturnLane(Batch* batch, Aftermath* after) {
-  const Nanos now = clock_->Now();
   const std::lock_guard<std::mutex> lock(mutex_);
+  // Under the lock: a batch that was opened meanwhile, and found no lane, would seem not to be ready yet.
+  const Nanos now = clock_->Now();
   DeviceState& device = devices_[batch->device_];
   device.free_lanes.push_back(batch->lane_);
   for (RequestPart*& part : batch->members_) {
@@ -159,6 +160,7 @@ void Scheduler::Cancel(Request* request) {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (request->waiting()) {
       EndWaiting(devices_[request->device_], request, absl::CancelledError(kCancelled), &after);
+      after.wake_poller = true;  // those behind it may fit where it did not
     } else if (request->parts_left_ > 0) {
       // What is being copied ends when its thread sees this, and what runs when it is over: nothing calls a kernel
       // back.
