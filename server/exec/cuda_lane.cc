@@ -48,7 +48,7 @@ bool CudaLane::Start(Batch& batch, bool in_place, Nanos now, Nanos hang_after) {
   started_at_ = now;
   hang_after_ = hang_after;
   time_limit_ = hang_after + AllowanceFor(batch.op(), launch);
-  waited_ = 0;
+  waited_ = waited_until_ = 0;
   // Errors stay with a thread until they are asked for, even the "not ready" of Query and the failure of another batch.
   // An operator that looks at the last error must find its own; those that do not go away come back by themselves.
   static_cast<void>(cudaGetLastError());

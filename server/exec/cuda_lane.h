@@ -52,8 +52,11 @@ class CudaLane {
   Nanos give_up_at() const { return started_at_ + time_limit_ + waited_; }
   Nanos time_limit() const { return time_limit_; }  // without what it waited for others
 
-  /// The time since `since`, or the start if that was later, was that of another lane and does not count.
-  void WaitedSince(Nanos since, Nanos now) { waited_ += now - std::max(since, started_at_); }
+  /// The time since `since`, or the start if that was later, was that of another lane and does not count; once only.
+  void WaitedSince(Nanos since, Nanos now) {
+    waited_ += now - std::max({since, started_at_, waited_until_});
+    waited_until_ = now;
+  }
   Nanos started_at() const { return started_at_; }
   const CudaFailure& failure() const { return failure_; }
 
@@ -77,6 +80,7 @@ class CudaLane {
   Nanos hang_after_ = 0;
   Nanos time_limit_ = 0;
   Nanos waited_ = 0;
+  Nanos waited_until_ = 0;
   CudaFailure failure_;
 };
 
