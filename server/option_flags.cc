@@ -72,8 +72,9 @@ ABSL_FLAG(ByteSize, max_reply_bytes, Bytes(Options().scheduler.max_reply_bytes),
           "Clients have a limit of their own, often 4 MiB.");
 ABSL_FLAG(
     ByteSize, max_outstanding_bytes, Bytes(static_cast<std::size_t>(Options().scheduler.max_outstanding_bytes)),
-    "Inputs and results of all requests admitted and not yet answered, unread replies included; above it requests "
-    "are RESOURCE_EXHAUSTED with a hint when to retry. Larger: longer queues instead of refusals.");
+    "Inputs and results of all requests admitted and not yet answered, unread replies included, and for inputs the "
+    "message where that is larger; above it requests are RESOURCE_EXHAUSTED with a hint when to retry. Larger: longer "
+    "queues instead of refusals.");
 ABSL_FLAG(std::int64_t, max_outstanding_requests, Options().scheduler.max_outstanding_requests,
           "The same as a number of requests.");
 ABSL_FLAG(int, max_calls, Options().rpc.max_calls,

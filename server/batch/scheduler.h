@@ -45,7 +45,7 @@
 namespace kernelwire {
 
 struct SchedulerOptions {
-  std::int64_t max_outstanding_bytes = std::int64_t{1} << 30;  // inputs and outputs admitted, replies still unread
+  std::int64_t max_outstanding_bytes = std::int64_t{1} << 30;  // messages and outputs admitted, replies still unread
   std::int64_t max_outstanding_requests = 16384;
   /// Slab of a new batch. A request that needs more is cut, or gets a larger one for itself.
   std::size_t batch_slab_bytes = std::size_t{1} << 20;

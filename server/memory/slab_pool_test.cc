@@ -264,7 +264,7 @@ TEST(SlabPoolTest, ManyThreadsTakeWriteAndRelease) {
   whole->Release();
 }
 
-// The other half goes on from hand to hand, however long readers take.
+// The other half goes on from hand to hand, however long readers take, among those who need no more than that.
 TEST(SlabPoolTest, AtMostHalfOfThePoolWaitsForReaders) {
   auto pool = MakePool(8 * kBlock);
   Slab* const large = pool->Take(4 * kBlock);
