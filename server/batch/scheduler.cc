@@ -279,12 +279,6 @@ void Scheduler::Wait(Request* request) {
   ++waiting_requests_;
 }
 
-void Scheduler::LeaveLine(DeviceState& device, Request* request) {
-  device.waiting.erase(request->place_in_line_);
-  device.deadlines.erase({request->deadline, request});
-  --waiting_requests_;
-}
-
 SchedulerSnapshot Scheduler::Snapshot() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   SchedulerSnapshot snapshot;

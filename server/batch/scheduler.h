@@ -133,7 +133,6 @@ class Scheduler {
   Batch* OpenBatch(DeviceState& device, const Request& request, Nanos now);
   Batch* MakeBatch(DeviceState& device, const Request& request, Slab* slab);
   void Wait(Request* request);
-  void LeaveLine(DeviceState& device, Request* request);
 
   // scheduler_stage.cc, bytes into slabs.
   void Stage(Request* request);                           // without the mutex
@@ -158,6 +157,7 @@ class Scheduler {
   static void CompleteComputed(Request* request, Slab* slab);  // without the mutex
   void Fail(Request* request, const absl::Status& status, Aftermath* after);
   void Leave(RequestPart* part, Aftermath* after);
+  void LeaveLine(DeviceState& device, Request* request);
   void EndWaiting(DeviceState& device, Request* request, const absl::Status& status, Aftermath* after);
   void RemovePending(Batch* batch);
   void Recycle(Batch* batch);

@@ -233,6 +233,12 @@ void Scheduler::Leave(RequestPart* part, Aftermath* after) {
   }
 }
 
+void Scheduler::LeaveLine(DeviceState& device, Request* request) {
+  device.waiting.erase(request->place_in_line_);
+  device.deadlines.erase({request->deadline, request});
+  --waiting_requests_;
+}
+
 void Scheduler::EndWaiting(DeviceState& device, Request* request, const absl::Status& status, Aftermath* after) {
   LeaveLine(device, request);
   for (RequestPart& part : request->parts_) {

@@ -12,6 +12,7 @@
 
 namespace kernelwire::testing {
 
+/// One row, and an output as large as the input.
 inline absl::StatusOr<Plan> PlanCopy(const PlanRequest& request) {
   Plan plan;
   plan.rows = 1;
@@ -21,6 +22,7 @@ inline absl::StatusOr<Plan> PlanCopy(const PlanRequest& request) {
   return plan;
 }
 
+/// Takes and gives bytes; what becomes of them is the launch's matter.
 inline Operator MakeOperator(int (*launch)(const Launch&, CUstream_st*)) {
   Operator op;
   op.spec.name = "copy";
@@ -31,6 +33,7 @@ inline Operator MakeOperator(int (*launch)(const Launch&, CUstream_st*)) {
   return op;
 }
 
+/// A tensor of a pattern.
 inline KnownAnswer::Tensor Bytes(std::size_t count, unsigned seed) {
   KnownAnswer::Tensor tensor{{DataType::kUint8, Shape{static_cast<std::int64_t>(count)}}, {}};
   for (std::size_t i = 0; i < count; ++i) {
@@ -39,6 +42,7 @@ inline KnownAnswer::Tensor Bytes(std::size_t count, unsigned seed) {
   return tensor;
 }
 
+/// Three lanes and little staging.
 inline CudaDeviceOptions OptionsFor(const DeviceInfo& gpu) {
   CudaDeviceOptions options;
   options.index = gpu.index;
