@@ -189,5 +189,11 @@ TEST(NmsPlanTest, MemoryGrowsWithTheNumberOfBoxes) {
   }
 }
 
+TEST(NmsPlanTest, ImagesOfNoBoxesTakeNoMemoryWhereNothingIsComputed) {
+  PlanRequest request = Request({2097152, 0, 4}, {2097152, 0});
+  request.wanted_outputs = 1;  // the indices, of which there are none
+  EXPECT_EQ(PlanRequestFor(Nms(), request).value().workspace_bytes, 0u);
+}
+
 }  // namespace
 }  // namespace kernelwire
