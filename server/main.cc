@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "server/command_line.h"
+#include "server/exec/cuda_device.h"
 #include "server/exit_code.h"
 #include "server/heap.h"
 #include "server/observe/log.h"
@@ -44,6 +45,7 @@ class Stopper {
 };
 
 ExitCode Serve(const Options& options) {
+  LoadKernelsAtStart();
   Stopper stopper;
   const StopSignals signals([&stopper](int number) { stopper.Signal(number); });  // before any other thread
   std::signal(SIGPIPE, SIG_IGN);  // a peer that goes away is an error of its call, not the end of the process

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstdlib>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -258,6 +259,8 @@ void CudaDevice::Lose(const absl::Status& status, bool hung) {
 }
 
 }  // namespace
+
+void LoadKernelsAtStart() { static_cast<void>(setenv("CUDA_MODULE_LOADING", "EAGER", /*replace=*/0)); }
 
 absl::StatusOr<std::vector<DeviceInfo>> ListCudaDevices() {
   std::string why_none;

@@ -62,6 +62,12 @@ struct CudaDeviceOptions {
   std::function<void(const absl::Status& status, bool hung)> on_fatal;
 };
 
+/// Has all kernels loaded when the process first uses a GPU, unless its environment says otherwise
+/// (CUDA_MODULE_LOADING). Else the driver loads each when it is first launched, and has that launch, on whatever lane,
+/// wait for all kernels that run: 7.7 s behind a soft-NMS of 131 072 boxes. Costs 0.1 s at start, 0.2 GB of the GPU's
+/// memory and 0.6 GB of the host's (H200). To be called before other threads run and before anything else of CUDA.
+void LoadKernelsAtStart();
+
 /// The GPUs that this process can use; never empty.
 /// Errors: FAILED_PRECONDITION with the reason (no GPU, no driver, a build without CUDA).
 absl::StatusOr<std::vector<DeviceInfo>> ListCudaDevices();

@@ -2,6 +2,7 @@
 // operators are made of CUDA's own copies and host functions, so that each failure happens exactly when it is wanted.
 #include "server/exec/cuda_device.h"
 
+#include <cuda.h>
 #include <cuda_runtime_api.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -30,6 +31,12 @@ using ::kernelwire::testing::MakeOperator;
 using ::kernelwire::testing::OptionsFor;
 using ::kernelwire::testing::Stage;
 using ::testing::HasSubstr;
+
+/// Before any test uses CUDA.
+const bool kernels_load_at_start = [] {
+  LoadKernelsAtStart();
+  return true;
+}();
 
 /// y = x, wherever the segments say that they lie. Looks at the last error as CUB does: it may only find its own.
 int LaunchCopy(const Launch& launch, CUstream_st* stream) {
@@ -81,6 +88,21 @@ int LaunchCopyTickets(const Launch& launch, CUstream_st* stream) {
   const cudaError_t error = cudaMemcpyAsync(segment.outputs[0], launch.tickets,
                                             static_cast<std::size_t>(segment.extents[0]), cudaMemcpyDefault, stream);
   return error == cudaSuccess ? cudaLaunchHostFunc(stream, &TicketsSeen::AwaitAll, &seen) : error;
+}
+
+/// Or the first launch of a kernel would wait for all that run.
+TEST(CudaDeviceTest, KernelsAreLoadedAtStart) {
+  if (Gpus().empty()) {
+    return;
+  }
+  void* function = nullptr;
+  cudaDriverEntryPointQueryResult found{};
+  ASSERT_EQ(cudaGetDriverEntryPointByVersion("cuModuleGetLoadingMode", &function, 11070, cudaEnableDefault, &found),
+            cudaSuccess);
+  ASSERT_EQ(found, cudaDriverEntryPointSuccess);
+  CUmoduleLoadingMode mode{};
+  ASSERT_EQ(reinterpret_cast<CUresult (*)(CUmoduleLoadingMode*)>(function)(&mode), CUDA_SUCCESS);
+  EXPECT_EQ(mode, CU_MODULE_EAGER_LOADING);
 }
 
 TEST(CudaDeviceTest, RefusesWhatCannotBe) {
