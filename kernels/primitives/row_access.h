@@ -40,15 +40,19 @@ inline constexpr std::int64_t kGranuleBytes = 16;
 
 /// How kernels reach the rows of a launch.
 enum class RowAccess : std::uint8_t {
-  kPlain,    // in whole vectors
-  kDense,    // the same in the usual launch
-  kTiled,    // in the usual launch, many at a time: those in halves of vectors, and others that RowTuning has so
-  kShifted,  // they begin anywhere
-  kOdd,      // the same in the usual launch
+  kPlain,         // in whole vectors
+  kDense,         // the same in the usual launch
+  kTiledVectors,  // the same, many at a time (row_tile.cuh), where RowTuning has them so
+  kTiled,         // in the usual launch, many at a time: those in halves of vectors, and words that RowTuning has so
+  kShifted,       // they begin anywhere
+  kOdd,           // the same in the usual launch
 };
 
 /// Whether rows are read and written in whole vectors.
 constexpr bool InVectors(RowAccess access) { return access == RowAccess::kPlain || access == RowAccess::kDense; }
+/// Whether they pass through a tile of their block.
+template <RowAccess kAccess>
+inline constexpr bool kInTile = kAccess == RowAccess::kTiled || kAccess == RowAccess::kTiledVectors;
 /// Whether the launch is known to be the usual one.
 template <RowAccess kAccess>
 inline constexpr bool kInUsualLaunch = !(kAccess == RowAccess::kPlain || kAccess == RowAccess::kShifted);

@@ -226,7 +226,12 @@ cudaError_t LaunchHeld(RowAccess access, const Arguments& arguments, std::int64_
                                                                         : launch(AccessTag<kUsual>{});
   } else {
     if constexpr (Kernels::kUsual) {
-      if constexpr (!Shape::kOfBlocks) {
+      if constexpr (Shape::kInTileOfVectors) {
+        if (arguments.tuning.in_tile && access == RowAccess::kDense) {
+          return launch(AccessTag<RowAccess::kTiledVectors>{});
+        }
+      }
+      if constexpr (Shape::kInTileOfHalves) {
         if (arguments.tuning.in_tile) {
           return launch(AccessTag<RowAccess::kTiled>{});
         }

@@ -100,13 +100,15 @@ struct RowShape {
   static constexpr bool kReadsMuch = kMuch;
   // TuneRows asks for these for no others.
   static constexpr bool kOfPlainRows = kMuch && (kVectors == 4 || kVectors == 16);
+  static constexpr bool kInTileOfHalves = !kOfBlocks && kVectors > 2;
+  static constexpr bool kInTileOfVectors = kInTileOfHalves && GroupType::kLanes <= 8;
 
   /// Whether rows that begin anywhere are moved in registers. Two of them on their way would not fit there: those of
   /// two inputs, and of wider elements, whose results take more registers, where the next row is asked for ahead.
   template <typename T, RowAccess kAccess, int kInputs>
   static constexpr bool kShifts = kOfBlocks&& BeginAnywhere(kAccess) && kInputs == 1 && (sizeof(T) == 2 || !kAhead);
   template <typename T, RowAccess kAccess, int kInputs>
-  using Held = std::conditional_t<kAccess == RowAccess::kTiled, TiledVectors<T, kVectors>,
+  using Held = std::conditional_t<kInTile<kAccess>, TiledVectors<T, kVectors, kAccess == RowAccess::kTiledVectors>,
                                   std::conditional_t<kShifts<T, kAccess, kInputs>, ShiftedVectors<T, kVectors>,
                                                      RowVectors<T, kVectors, InVectors(kAccess), kReadsMuch>>>;
 
@@ -314,6 +316,11 @@ cudaError_t WithRowShape(const RowTuning& tuning, F&& f) {
     return WithBlockShape<kWork, kElementBytes>(tuning, f);
   }
   switch (tuning.threads) {
+    case 2:
+      if constexpr (kElementBytes <= 4) {
+        return tuning.vectors == 2 ? f(RowShape<LaneGroup<2>, 2, false>{}) : WithLaneShape<2>(tuning.vectors, f);
+      }
+      return cudaErrorNotSupported;  // never asked for
     case 4:
       return tuning.vectors == 2 ? f(RowShape<LaneGroup<4>, 2, false>{}) : WithLaneShape<4>(tuning.vectors, f);
     case 8:
@@ -336,7 +343,7 @@ using AccessTag = std::integral_constant<RowAccess, kAccess>;
 template <typename T, typename Shape, RowAccess kAccess, int kInputs>
 using HeldSpace = std::conditional_t<
     Shape::kInShared, ShareSpace<HeldRow<T, Shape, kAccess, kInputs>, kInputs>,
-    std::conditional_t<kAccess == RowAccess::kTiled, RowTile<T, Shape, kInputs>,
+    std::conditional_t<kInTile<kAccess>, RowTile<T, Shape, kInputs>,
                        RowSpace<HeldRow<T, Shape, kAccess, kInputs>, typename Shape::Group, kInputs>>>;
 
 }  // namespace kernelwire

@@ -7,6 +7,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <type_traits>
 
 #include "kernels/primitives/async_copy.cuh"
 #include "kernels/primitives/fetch_ahead.cuh"
@@ -20,34 +22,34 @@
 namespace kernelwire {
 
 /// What one thread holds of a row that lies in a RowTile, at the same places as in RowVectors. Rows begin on boundaries
-/// of 8 bytes, and are a whole number of them (RowAccess::kTiled).
-template <typename T, int kVectorsOfThread>
+/// of a vector, or of half a vector unless kWhole, and are a whole number of these.
+template <typename T, int kVectorsOfThread, bool kWhole>
 struct TiledVectors : RowVectors<T, kVectorsOfThread, false> {
   using Vectors = RowVectors<T, kVectorsOfThread, false>;
-  using Vectors::kLength;
-  static constexpr int kLengthOfHalf = kLength / 2;
+  using Piece = std::conditional_t<kWhole, uint4, uint2>;
+  static constexpr int kPieces = sizeof(Granule) / sizeof(Piece);  // of a vector
+  static constexpr int kGrain = Vectors::kLength / kPieces;
 
   template <typename Fill, typename Group>
   __device__ __forceinline__ void Begin(const Group& /*group*/, const RowSource<T>& /*row*/, Granule* /*place*/) {}
 
   template <typename Fill, typename Group>
   __device__ __forceinline__ void Finish(const Group& group, const RowSource<T>& row, Granule* /*place*/) {
-    const auto* const from = HalvesAt(group, row.data);
+    __builtin_assume(__isShared(row.data));
+    const auto* const from = reinterpret_cast<const Piece*>(row.data + Vectors::IndexOf(group, 0));
     const int left = row.count - Vectors::IndexOf(group, 0);
 #pragma unroll
     for (int v = 0; v < kVectorsOfThread; ++v) {
-      Granule& vector = this->vectors[v];
-      vector = Filled<Granule>(Fill::template Value<T>());
-      if (left > v * Vectors::template kStep<Group>) {
-        const uint2 half = from[v * kHalvesOfStep<Group>];
-        vector.words[0] = half.x;
-        vector.words[1] = half.y;
+      const Granule fill = Filled<Granule>(Fill::template Value<T>());
+      Piece pieces[kPieces];
+      memcpy(pieces, &fill, sizeof(fill));
+#pragma unroll
+      for (int i = 0; i < kPieces; ++i) {
+        if (IsThere<Group>(v, i, left)) {
+          pieces[i] = from[v * kPiecesOfStep<Group> + i];
+        }
       }
-      if (left > v * Vectors::template kStep<Group> + kLengthOfHalf) {
-        const uint2 half = from[v * kHalvesOfStep<Group> + 1];
-        vector.words[2] = half.x;
-        vector.words[3] = half.y;
-      }
+      memcpy(&this->vectors[v], pieces, sizeof(pieces));
     }
   }
 
@@ -55,33 +57,31 @@ struct TiledVectors : RowVectors<T, kVectorsOfThread, false> {
   template <typename Group, typename Result>
   static __device__ __forceinline__ void Store(const Group& group, T* to, int count, Granule* /*place*/,
                                                const Result& result) {
-    auto* const base = HalvesAt(group, to);
+    __builtin_assume(__isShared(to));
+    auto* const base = reinterpret_cast<Piece*>(to + Vectors::IndexOf(group, 0));
     const int left = count - Vectors::IndexOf(group, 0);
 #pragma unroll
     for (int v = 0; v < kVectorsOfThread; ++v) {
       const Granule vector = result(v, Vectors::IndexOf(group, v));
-      if (left > v * Vectors::template kStep<Group>) {
-        base[v * kHalvesOfStep<Group>] = make_uint2(vector.words[0], vector.words[1]);
-      }
-      if (left > v * Vectors::template kStep<Group> + kLengthOfHalf) {
-        base[v * kHalvesOfStep<Group> + 1] = make_uint2(vector.words[2], vector.words[3]);
+      Piece pieces[kPieces];
+      memcpy(pieces, &vector, sizeof(vector));
+#pragma unroll
+      for (int i = 0; i < kPieces; ++i) {
+        if (IsThere<Group>(v, i, left)) {
+          base[v * kPiecesOfStep<Group> + i] = pieces[i];
+        }
       }
     }
   }
 
  private:
   template <typename Group>
-  static constexpr int kHalvesOfStep = Vectors::template kStep<Group> / kLengthOfHalf;
+  static constexpr int kPiecesOfStep = Vectors::template kStep<Group> / kGrain;
 
+  /// Whether a row that goes on for `left` elements from the thread's first on has piece `i` of its vector `v`.
   template <typename Group>
-  static __device__ __forceinline__ const uint2* HalvesAt(const Group& group, const T* row) {
-    __builtin_assume(__isShared(row));
-    return reinterpret_cast<const uint2*>(row + Vectors::IndexOf(group, 0));
-  }
-  template <typename Group>
-  static __device__ __forceinline__ uint2* HalvesAt(const Group& group, T* row) {
-    __builtin_assume(__isShared(row));
-    return reinterpret_cast<uint2*>(row + Vectors::IndexOf(group, 0));
+  static __device__ __forceinline__ bool IsThere(int v, int i, int left) {
+    return v < Vectors::template kFirstThatEnds<Group> || left > v * Vectors::template kStep<Group> + i * kGrain;
   }
 };
 

@@ -13,14 +13,18 @@
 namespace kernelwire {
 namespace {
 
-/// Lanes of a warp hold a row. What one has no elements for costs almost what they would. Requires: at most a stretch.
-RowTuning ShareWarpsInVectors(std::int64_t row_bytes) {
+/// Lanes of a warp hold a row. What one has no elements for costs almost what they would, and most of what a short row
+/// costs it costs each of its lanes: two share what is shorter than a line of memory, which four read at a time.
+/// Requires: at most a stretch.
+RowTuning ShareWarpsInVectors(std::int64_t row_bytes, int element_bytes) {
+  constexpr std::int64_t kLine = 128;
   RowTuning tuning;
-  tuning.threads = 4;
+  tuning.threads = row_bytes < kLine && element_bytes <= 4 ? 2 : 4;
   while (row_bytes > std::int64_t{64} * tuning.threads) {
     tuning.threads *= 2;
   }
-  tuning.vectors = row_bytes <= 128 ? 2 : row_bytes <= std::int64_t{48} * tuning.threads ? 3 : 4;
+  const bool fit_in_two = row_bytes <= (tuning.threads == 2 ? kLine / 2 : kLine);
+  tuning.vectors = fit_in_two ? 2 : row_bytes <= std::int64_t{48} * tuning.threads ? 3 : 4;
   tuning.rows_of_block = BlockThreadsOfLanes(tuning.vectors) / tuning.threads;
   return tuning;
 }
@@ -61,21 +65,21 @@ int TurnsOfShortRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, in
 }
 
 /// The same for large tensors in memory so fast that instructions count, those before a block's first row too: of
-/// 16-bit layer_norm in vectors, more where lanes hold little, and of words, more where much is found out of a row
-/// before its results are.
+/// words, more where much is found out of a row before its results are; of layer_norm in vectors, where lanes hold
+/// little.
 int TurnsInFastMemory(RowWork work, std::int64_t row_bytes, std::int64_t rows, int element_bytes,
                       const RowTuning& tuning) {
   if (tuning.vector_bytes == 4) {
     const bool takes_long = work == RowWork::kMoments || work == RowWork::kSoftmax;
     return tuning.threads == 32 ? 1 : takes_long ? 4 : element_bytes == 2 ? 2 : 1;
   }
-  if (work != RowWork::kMoments || element_bytes != 2) {
+  if (work != RowWork::kMoments || element_bytes > 4) {
     return 1;
   }
   constexpr std::int64_t kManyBytes = 256 * kKiB * kKiB;
-  const bool full = row_bytes > std::int64_t{14} * tuning.threads * tuning.vectors;
-  const bool many = row_bytes * std::min(rows, kManyBytes) > kManyBytes;
-  return tuning.vectors == 4 && full ? 1 : tuning.vectors == 3 || !many ? 2 : 4;
+  const bool many = row_bytes * std::min(rows, kManyBytes) >= kManyBytes;
+  const std::int64_t held = std::int64_t{16} * tuning.threads * tuning.vectors;
+  return (tuning.vectors == 2 && many) || (tuning.vectors == 3 && row_bytes * 6 <= held * 5) ? 2 : 1;
 }
 
 int TurnsOfLanes(RowWork work, std::int64_t row_bytes, std::int64_t rows, int element_bytes, bool fast_memory,
@@ -97,26 +101,31 @@ int TurnsOfThreads(std::int64_t row_bytes, std::int64_t rows, const RowTuning& t
 
 /// Whether rows of whole vectors that lanes share are faster through a tile, which a block reads and writes as the one
 /// stretch of memory that its rows are, where memory is so fast that it counts that warps of short rows meet in lines
-/// of 128 bytes: up to 1.3 times on an H200 where they do. Rows of whole lines gain in the largest tensors only,
-/// but for softmax, and those that leave a quarter of their lanes' vectors empty lose. So does layer_norm, which is
-/// busier, of its shortest rows, most of 16-bit elements, and wide ones that 8 lanes do not hold in 4 vectors.
-bool AreInTile(RowWork work, std::int64_t row_bytes, std::int64_t rows, int element_bytes, const RowTuning& tuning) {
+/// of 128 bytes: up to 1.3 times on an H200, from some 8 MiB on, for layer_norm, which is busier, and 8 lanes with one
+/// input from twice as many. Rows of whole lines gain least, of 8 lanes nothing; those that leave a quarter of their
+/// lanes' vectors empty lose.
+bool AreInTile(RowWork work, std::int64_t row_bytes, std::int64_t rows, const RowTuning& tuning) {
   constexpr std::int64_t kLine = 128;
   constexpr std::int64_t kLongest = 4 * kLine;
-  constexpr std::int64_t kManyBytes = 32 * kKiB * kKiB;
-  if (row_bytes <= kLine || row_bytes > kLongest || row_bytes * std::min(rows, kManyBytes) < kManyBytes ||
-      (row_bytes % kLine == 0 && work != RowWork::kSoftmax && AreSomeRows(row_bytes, rows))) {
+  const bool of_moments = work == RowWork::kMoments;
+  const std::int64_t many_bytes = (of_moments ? 15 : 7) * kKiB * kKiB;
+  const auto reach = [&](std::int64_t bytes) { return row_bytes * std::min(rows, bytes) >= bytes; };
+  if (row_bytes <= kLine || row_bytes > kLongest || !reach(many_bytes)) {
     return false;
   }
-  if (work == RowWork::kTwoInputs) {
-    return true;
+  const bool whole_lines = row_bytes % kLine == 0;
+  if (tuning.threads == 4) {
+    return !whole_lines || !of_moments || reach(3 * many_bytes);
   }
   const std::int64_t held = std::int64_t{16} * tuning.threads * tuning.vectors;
-  if (work != RowWork::kMoments) {
-    return tuning.threads == 4 || row_bytes * 4 > held * 3;
-  }
-  return element_bytes == 2 ? tuning.threads == 4 && row_bytes > 160 && row_bytes % kLine != 0
-                            : row_bytes >= 160 && (tuning.threads == 4 || tuning.vectors == 4);
+  const bool is_full = of_moments ? row_bytes >= 336 : row_bytes * 4 > held * 3;
+  return !whole_lines && (work == RowWork::kTwoInputs || (is_full && reach(15 * kKiB * kKiB)));
+}
+
+/// Whether they are faster so anywhere, unless there are few: of two lanes that have more than two vectors each a warp
+/// would read a quarter of a line and less at a time where they lie.
+bool AreOfTwoLanes(std::int64_t row_bytes, std::int64_t rows, const RowTuning& tuning) {
+  return tuning.threads == 2 && tuning.vectors > 2 && !AreFewRows(row_bytes, rows);
 }
 
 /// The same of rows in words, of 2-byte elements that are no halves of vectors: up to 1.5 times on an H200. Longer
@@ -273,7 +282,8 @@ RowTuning TuneRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, int 
   const bool in_words = AreHeldInWords(row_bytes, element_bytes);
   const bool may_keep = in_words && access == RowAccess::kOdd && device.fast_memory;
   if (in_words ? row_bytes <= WordShapesOf(element_bytes).LongestRow() : row_bytes <= kBytesOfStretch) {
-    RowTuning tuning = in_words ? ShareWarpsInWords(row_bytes, element_bytes) : ShareWarpsInVectors(row_bytes);
+    RowTuning tuning =
+        in_words ? ShareWarpsInWords(row_bytes, element_bytes) : ShareWarpsInVectors(row_bytes, element_bytes);
     if (tuning.threads == 1) {
       tuning.turns = TurnsOfThreads(row_bytes, rows, tuning);
       return tuning;
@@ -283,9 +293,11 @@ RowTuning TuneRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, int 
       tuning.in_tile = access == RowAccess::kOdd && device.fast_memory &&
                        AreWordsInTile(work, row_bytes, rows, element_bytes, tuning);
     } else {
-      tuning.in_tile = element_bytes <= 4 &&
-                       (access == RowAccess::kTiled || (access == RowAccess::kDense && device.fast_memory &&
-                                                        AreInTile(work, row_bytes, rows, element_bytes, tuning)));
+      tuning.in_tile =
+          element_bytes <= 4 &&
+          (access == RowAccess::kTiled ||
+           (access == RowAccess::kDense && (AreOfTwoLanes(row_bytes, rows, tuning) ||
+                                            (device.fast_memory && AreInTile(work, row_bytes, rows, tuning)))));
     }
     if (tuning.in_tile) {
       tuning.turns = in_words ? kTurnsOfTiledWords : 1;

@@ -91,6 +91,8 @@ struct RowPlan {
   static constexpr bool kMoves = false;
   /// Whether vectors lie in shared memory, and are read at each use (row_in_shared.cuh).
   static constexpr bool kInShared = false;
+  /// A row ends behind a multiple of so many elements of a vector.
+  static constexpr int kGrain = 1;
 
   /// Where this thread's vector `v` begins, in elements from the first that the group holds.
   template <typename Group>
@@ -201,7 +203,6 @@ template <typename T, int kVectorsOfThread, bool kPlainRows, bool kLasting = fal
 struct RowVectors : VectorLayout<T, kVectorsOfThread> {
   using Layout = VectorLayout<T, kVectorsOfThread>;
   using Layout::FirstOf;
-  using Layout::HasWhole;
   using Layout::IndexOf;
   using Layout::kLength;
   using Layout::kStretches;
@@ -224,9 +225,18 @@ struct RowVectors : VectorLayout<T, kVectorsOfThread> {
   static constexpr int kGranulesOut = kPlain ? 0 : Space<Group>::kGranules;
 
   /// The first vector that may reach beyond a row's end. Where lanes have three vectors or more, the row would not fit
-  /// into fewer (row_tuning.cc), and ends in the last.
+  /// into fewer (row_tuning.cc), and ends in the last. If they have two, it is as long as all of them, unless elements
+  /// are of 8 bytes.
   template <typename Group>
-  static constexpr int kFirstThatEnds = !std::is_same_v<Group, BlockGroup> && kVectors >= 3 ? kVectors - 1 : 0;
+  static constexpr int kFirstThatEnds = std::is_same_v<Group, BlockGroup> ? 0
+                                        : kVectors >= 3                   ? kVectors - 1
+                                        : kVectors == 2 && sizeof(T) <= 4 ? 2
+                                                                          : 0;
+  static constexpr int kGrain = kPlain ? kLength : 1;
+  template <typename Group>
+  static __device__ __forceinline__ bool HasWhole(const Group& group, int s, int count) {
+    return kFirstThatEnds<Group> == kVectors || Layout::HasWhole(group, s, count);
+  }
 
   /// Asks for a row, or a stretch of one. Finish must follow before any is used; in between, memory is on its way.
   /// `priority`: none, or a CachePriority of plain rows.
@@ -268,7 +278,7 @@ struct RowVectors : VectorLayout<T, kVectorsOfThread> {
         const int v = s * kVectorsOfStretch + i;
         const int index = IndexOf(group, v);
         results[i] = result(v, index);
-        if (kPlain && index < count) {
+        if (kPlain && (v < kFirstThatEnds<Group> || index < count)) {
           StoreGranule(base + v * kStep<Group>, results[i], priority...);
         }
       }
@@ -293,7 +303,8 @@ struct RowVectors : VectorLayout<T, kVectorsOfThread> {
 #pragma unroll
     for (int v = 0; v < kVectors; ++v) {
       vectors[v] = Filled<Granule>(Fill::template Value<T>());
-      LoadGranuleIf(left > v * kStep<Group>, base + v * kStep<Group>, vectors[v], priority...);
+      LoadGranuleIf(v < kFirstThatEnds<Group> || left > v * kStep<Group>, base + v * kStep<Group>, vectors[v],
+                    priority...);
     }
   }
 

@@ -141,8 +141,8 @@ TEST_P(RowOrderTest, RowsOfLargeTensorsAreThoseOfSmallOnes) {
     if (device->name() == "host") {
       continue;
     }
-    for (const std::int64_t width :
-         {8, 9, 41, 64, 104, 130, 151, 192, 255, 257, 320, 511, 1001, 2049, 4097, 40001, 100001, 163840, 190001}) {
+    for (const std::int64_t width : {8,   9,   20,  30,  32,  41,  44,   60,   64,   72,    104,    130,    151,
+                                     176, 192, 255, 257, 320, 511, 1001, 2049, 4097, 40001, 100001, 163840, 190001}) {
       ExpectRowsOfLargeTensorAlike(GetParam(), width, 0, *device);
     }
     // Whole vectors, which begin everywhere.
@@ -193,10 +193,10 @@ TEST_P(RowOrderTest, TheUsualLaunchChangesNoBit) {
           << device.name() << ", " << request.name << ", output " << i;
     }
   };
-  const std::vector<std::int64_t> widths = {7,     64,    100,   101,   141,   173,   254,    256,   257,   320,
-                                            333,   508,   513,   661,   764,   768,   1000,   1001,  1024,  1025,
-                                            1301,  1537,  1999,  2048,  3000,  4097,  5000,   8192,  12289, 16384,
-                                            18432, 24580, 33001, 40000, 65536, 65540, 131073, 150000};
+  const std::vector<std::int64_t> widths = {
+      7,    16,   20,   30,   32,    44,    60,    64,    100,   101,   141,   173,   254,    256,   257,
+      320,  333,  508,  513,  661,   764,   768,   1000,  1001,  1024,  1025,  1301,  1537,   1999,  2048,
+      3000, 4097, 5000, 8192, 12289, 16384, 18432, 24580, 33001, 40000, 65536, 65540, 131073, 150000};
   for (DeviceRunner* const device : AllDeviceRunners()) {
     for (const std::int64_t width : WidthsFor(*device, widths, {210001, 600'001})) {
       compare(*device, std::max<std::int64_t>(3, 30000 / width), width);

@@ -38,8 +38,9 @@ void ExpectAsAlone(DeviceRunner& device, const OperatorCase& all, const std::vec
 TEST_P(ShortRowOrderTest, ARowHasTheBitsThatItHasAlone) {
   SCOPED_TRACE("seed " + std::to_string(kRowSeed));
   constexpr std::int64_t kRows = 1001;
-  for (const std::int64_t width : {1,   2,   5,   12,  13,  18,  23,  30,  31,  36,   64,   100,  101, 139,
-                                   177, 254, 257, 333, 380, 506, 508, 513, 764, 1000, 1004, 1025, 1401}) {
+  for (const std::int64_t width :
+       {1,  2,  5,  12,  13,  16,  18,  20,  23,  24,  28,  30,  31,  32,  36,  40,   44,   48,   52,
+        56, 60, 64, 100, 101, 139, 177, 254, 257, 333, 380, 506, 508, 513, 764, 1000, 1004, 1025, 1401}) {
     const OperatorCase all = CaseOfRows(GetParam(), kRows, width);
     for (DeviceRunner* const device : AllDeviceRunners()) {
       const auto outputs = device->Run(*FindOperator(GetParam().op), all);
@@ -51,13 +52,13 @@ TEST_P(ShortRowOrderTest, ARowHasTheBitsThatItHasAlone) {
   }
 }
 
-/// So many that a thread has several, one after another: as those among few of them.
+/// So many that a thread has several, one after another, or lanes' rows pass through a tile: as those among few.
 TEST_P(ShortRowOrderTest, ManyHaveTheBitsThatTheyHaveAmongFew) {
   SCOPED_TRACE("seed " + std::to_string(kRowSeed));
   constexpr std::int64_t kFew = 5000;
   for (DeviceRunner* const device : AllDeviceRunners()) {
     const std::int64_t rows = device->name() == "host" ? 2 * kFew : 300'001;
-    for (const std::int64_t width : {1, 2, 3, 4, 7, 8, 12}) {
+    for (const std::int64_t width : {1, 2, 3, 4, 7, 8, 12, 16, 18, 20, 30, 32, 44, 56, 60}) {
       const OperatorCase many = CaseOfRows(GetParam(), rows, width);
       const auto outputs = device->Run(*FindOperator(GetParam().op), many);
       ASSERT_TRUE(outputs.ok()) << outputs.status();
@@ -84,7 +85,7 @@ TEST_P(ShortRowOrderTest, SpecialNumbersGiveTheSameBitsInCompany) {
   SCOPED_TRACE("seed " + std::to_string(kRowSeed));
   const Operator& op = *FindOperator(GetParam().op);
   for (DeviceRunner* const device : AllDeviceRunners()) {
-    for (std::int64_t width = 1; width <= 33; ++width) {
+    for (std::int64_t width = 1; width <= 64; ++width) {
       OperatorCase request = CaseOfRows(GetParam(), 96, width);
       for (int i = 0; i < GetParam().row_inputs; ++i) {
         request.inputs[static_cast<std::size_t>(i)] = SpecialRows(GetParam().dtype, 96, width);
