@@ -3,8 +3,9 @@
 // Moments are centred, and corrected: a first mean is taken, then the sum and the sum of squares of what is left when
 // it is subtracted. The first mean may be off, and the sum of the rest tells by how much. That of a few elements is
 // near enough for most rows, and takes no reduction; where it is not, so that squares would cancel, the mean that has
-// been found is the next first one, and it is right to its rounding (mean 1e4, deviation 1e-2). Source: T. F. Chan, G.
-// H. Golub, R. J. LeVeque, "Algorithms for computing the sample variance", 1983.
+// been found is the next first one, and it is right to its rounding (mean 1e4, deviation 1e-2). Short 16-bit rows have
+// their mean found before anything is subtracted. Source: T. F. Chan, G. H. Golub, R. J. LeVeque, "Algorithms for
+// computing the sample variance", 1983.
 #ifndef KERNELWIRE_KERNELS_PRIMITIVES_ROW_MOMENTS_CUH_
 #define KERNELWIRE_KERNELS_PRIMITIVES_ROW_MOMENTS_CUH_
 
@@ -14,6 +15,7 @@
 #include "kernels/primitives/inverse_root.cuh"
 #include "kernels/primitives/norm_params.h"
 #include "kernels/primitives/rounded_product.cuh"
+#include "kernels/primitives/row_beginning.cuh"
 #include "kernels/primitives/row_group.cuh"
 #include "kernels/primitives/row_moments.h"
 #include "kernels/primitives/row_reduce.cuh"
@@ -84,6 +86,9 @@ struct Moments {
   }
 
   __device__ __forceinline__ explicit Moments(const MeanAndVariance& moments);
+  /// Where the mean was known before the squares were taken.
+  __device__ __forceinline__ Moments(Acc mean, Acc rest, Acc its_variance)
+      : first_mean(mean), correction(rest), variance(its_variance), is_close(true) {}
 
   __device__ __forceinline__ Acc Mean() const { return first_mean + correction; }
   /// What elements of T are multiplied by.
@@ -104,7 +109,7 @@ struct MeanAndVariance {
   /// Of `count` elements that have these, from `first_mean`.
   __device__ __forceinline__ Deviations<double> From(double first_mean, double count) const {
     const double off = mean - first_mean;
-    return {count * off, count * fma(off, off, variance)};
+    return {RoundedProduct(count, off), RoundedProduct(count, fma(off, off, variance))};
   }
   /// Of `width` elements with `total` deviations from `first_mean`.
   static __device__ __forceinline__ MeanAndVariance Of(const Deviations<double>& total, double first_mean,
@@ -128,82 +133,18 @@ __device__ __forceinline__ Moments<Acc>::Moments(const MeanAndVariance& moments)
       variance(static_cast<Acc>(moments.variance)),
       is_close(true) {}
 
-/// Lanes whose first vectors, of kLength elements each, are the beginning of a row of T, and by how much of the
-/// deviation its mean may be off (squared). Where 16 bits are left in the end, little is enough; FP32 would lose a bit
-/// or two.
-template <typename T, int kLength = kElementsOfGranule<T>>
-inline constexpr int kLanesOfBeginning = (sizeof(T) == 2 ? 1 : 4) * kElementsOfGranule<T> / kLength;
+/// By how much of the deviation a first mean may be off (squared).
 template <typename T>
 inline constexpr float kMostOff = sizeof(T) == 2 ? 2.0F : 0.5F;
 
-/// This lane's share of the mean of the beginning of a row of `width` elements, which kLanes lanes have: those of its
-/// vector that exist, and 0 for others: a tree of neighbours, as are the lanes. Each element is divided first, since a
-/// sum could leave the type.
-template <int kLanes, int kLength, typename Acc>
-__device__ __forceinline__ Acc ShareOfBeginning(Acc (&values)[kLength], int width) {
-  constexpr int kElements = kLanes * kLength;
-  const Acc share = width >= kElements ? Acc{1} / kElements : Acc{1} / static_cast<Acc>(width);
-#pragma unroll
-  for (Acc& value : values) {
-    value = RoundedProduct(value, share);
-  }
-#pragma unroll
-  for (int step = 1; step < kLength; step *= 2) {
-#pragma unroll
-    for (int i = 0; i < kLength; i += 2 * step) {
-      values[i] += values[i + step];
-    }
-  }
-  return values[0];
-}
-
-/// The beginning of a row, for threads that have no lane beside them that holds it. Asked for with the row, so that it
-/// is there when that is. `kPlain`: the row is aligned to 16 bytes, and longer than its beginning; a lane has a vector.
-/// Otherwise a lane has an element. The mean is the same, to the bit.
-template <typename T, bool kPlain>
-struct RowBeginning {
-  static constexpr int kLength = kElementsOfGranule<T>;
-  Granule granule;
-  T element;
-
-  __device__ __forceinline__ void Load(const T* row, std::int64_t width) {
-    if constexpr (kPlain) {
-      granule = LoadConstantGranule(row + threadIdx.x % kLanesOfBeginning<T> * kLength);
-    } else {
-      const std::int64_t index =
-          min(static_cast<std::int64_t>(threadIdx.x % (kLanesOfBeginning<T> * kLength)), width - 1);
-      element = index < 0 ? T(0.0F) : row[index];
-    }
-  }
-  /// The same of a row that is longer.
-  __device__ __forceinline__ void LoadWithin(const T* row) {
-    static_assert(!kPlain);
-    element = row[threadIdx.x % (kLanesOfBeginning<T> * kLength)];
-  }
-  /// Called by whole warps.
-  template <typename Acc>
-  __device__ __forceinline__ Acc Mean() const {
-    constexpr int kElements = kLanesOfBeginning<T> * kLength;
-    const auto add = [](Acc a, Acc b) { return a + b; };
-    if constexpr (kPlain) {
-      Acc values[kLength];
-      Unpack<T>(granule, values);
-      return ReduceLanes<kLanesOfBeginning<T>>(ShareOfBeginning<kLanesOfBeginning<T>>(values, kElements), add,
-                                               kWholeWarp);
-    } else {
-      return ReduceLanes<kElements>(RoundedProduct(Widen<Acc>(element), Acc{1} / kElements), add, kWholeWarp);
-    }
-  }
-};
-
-/// This thread's part of the deviations of stretch `s`. `kWhole`: the row goes on beyond the stretch.
+/// This thread's part of the deviations of stretch `s`. `kWhole`: the row goes on beyond the stretch. What is held
+/// beyond the row's end are zeros, and deviate from zero.
 template <bool kWhole, typename Acc, typename Held, typename Group>
 __device__ __forceinline__ Deviations<Acc> DeviationsOfStretch(const Group& group, const Held& held, int s, int count,
                                                                Acc mean) {
-  // Where lanes have a row, those of no vector pass by. In blocks the branches would cost 16-bit rows more registers
-  // than there are, and for a word they are not worth it.
+  // Threads of a block that have no vector pass by. 16-bit rows the branches would cost more registers than there are.
   constexpr bool kPassesBy =
-      !kWhole && Held::kLength > 2 && (!std::is_same_v<Group, BlockGroup> || sizeof(typename Held::Element) != 2);
+      !kWhole && Held::kLength > 2 && std::is_same_v<Group, BlockGroup> && sizeof(typename Held::Element) != 2;
   Acc sums[2] = {};
   Acc squares[2] = {};
 #pragma unroll
@@ -217,7 +158,7 @@ __device__ __forceinline__ Deviations<Acc> DeviationsOfStretch(const Group& grou
     Unpack<typename Held::Element>(held.vectors[v], values);
 #pragma unroll
     for (int j = 0; j < Held::kLength; ++j) {
-      const Acc deviation = whole || left > (Held::kPlain ? 0 : j) ? values[j] - mean : Acc{0};
+      const Acc deviation = values[j] - (whole || left > j / Held::kGrain * Held::kGrain ? mean : Acc{0});
       const int chain = (v * Held::kLength + j) % 2;
       sums[chain] += deviation;
       squares[chain] = fma(deviation, deviation, squares[chain]);
@@ -225,6 +166,21 @@ __device__ __forceinline__ Deviations<Acc> DeviationsOfStretch(const Group& grou
   }
   return {sums[0] + sums[1], squares[0] + squares[1]};
 }
+
+/// Whether a mean is found before squares are taken: of 16-bit rows that lanes share. Two reductions of a number each
+/// take as many shuffles as one of two numbers, no first mean has to be found, and what squares are taken of is what
+/// results are made of. FP32 rows would have to know more of their sums, blocks would wait twice, and so would more
+/// than a few lanes, or with more than a few words each.
+template <typename Held, typename Group>
+inline constexpr bool kInTwoPasses = sizeof(typename Held::Element) == 2 && !std::is_same_v<Group, BlockGroup> &&
+                                     (std::is_same_v<typename Held::Unit, Granule> || Group::kLanes == 1 ||
+                                      (Group::kLanes <= 8 && Held::kVectors <= 12));
+
+/// Whether stretches that a row fills have code of their own. What lanes have in vectors ends in the last of them, and
+/// what has been unpacked for the first of two passes serves the second, where no branch lies between.
+template <typename Held, typename Group>
+inline constexpr bool kAsksForEnd = std::is_same_v<Group, BlockGroup> ||
+                                    (!std::is_same_v<typename Held::Unit, Granule> && !kInTwoPasses<Held, Group>);
 
 /// This thread's part of the deviations of `count` elements.
 template <typename Acc, typename Held, typename Group>
@@ -234,40 +190,11 @@ __device__ __forceinline__ RowParts<Deviations<Acc>, Held::kStretches> Deviation
   RowParts<Deviations<Acc>, Held::kStretches> parts;
 #pragma unroll
   for (int s = 0; s < Held::kStretches; ++s) {
-    parts.of_stretch[s] = Held::HasWhole(group, s, count) ? DeviationsOfStretch<true>(group, held, s, count, mean)
-                                                          : DeviationsOfStretch<false>(group, held, s, count, mean);
+    parts.of_stretch[s] = kAsksForEnd<Held, Group> && Held::HasWhole(group, s, count)
+                              ? DeviationsOfStretch<true>(group, held, s, count, mean)
+                              : DeviationsOfStretch<false>(group, held, s, count, mean);
   }
   return parts;
-}
-
-/// A mean to begin with of a held row of `width` elements: that of its beginning.
-template <typename Acc, typename Held, int kLanes, typename Beginning>
-__device__ __forceinline__ Acc FirstMean(const LaneGroup<kLanes>& group, const Held& held,
-                                         const Beginning& /*beginning*/, int width) {
-  using T = typename Held::Element;
-  constexpr int kWanted = kLanesOfBeginning<T, Held::kLength>;
-  constexpr int kSome = kWanted < kLanes ? kWanted : kLanes;
-  constexpr bool kWhole = Held::kPlain && kSome == 1;  // a vector, which plain rows have
-  Acc values[Held::kLength];
-  Unpack<T>(held.vectors[0], values);
-  const Acc share = ShareOfBeginning<kSome>(values, kWhole ? Held::kLength : width);
-  return group.FromFirst(group.template ReduceWarp<kSome>(share, [](Acc a, Acc b) { return a + b; }));
-}
-
-/// That of all of it, where a thread has it to itself.
-template <typename Acc, typename Held, typename Beginning>
-__device__ __forceinline__ Acc FirstMean(const LaneGroup<1>& /*group*/, const Held& held,
-                                         const Beginning& /*beginning*/, int width) {
-  const Acc share = Acc{1} / static_cast<Acc>(width);
-  Acc mean = Acc{0};
-  ForEachElement<Acc>(held, 0, [&](int, Acc value) { mean = fma(value, share, mean); });
-  return mean;
-}
-
-template <typename Acc, typename Held, typename Beginning>
-__device__ __forceinline__ Acc FirstMean(const BlockGroup& /*group*/, const Held& /*held*/, const Beginning& beginning,
-                                         int /*width*/) {
-  return beginning.template Mean<Acc>();
 }
 
 /// Moments of a row of `width` elements from what a thread has of its deviations from `first_mean`.
@@ -294,6 +221,24 @@ __device__ __forceinline__ Moments<Acc> MomentsFrom(Group& group, const RowParts
     moments.correction += isnan(left) ? 0.0F : __fdividef(left, of);  // of an infinite sum nothing is left
     return moments;
   }
+}
+
+/// Moments in two passes. The mean is rounded once: elements that are all equal have no deviation, and their sums are
+/// exact. (Sums of others are rounded where elements differ so much that it makes no difference to their deviations.)
+template <typename Acc, typename Held, typename Group, typename Mean>
+__device__ __forceinline__ Moments<Acc> MomentsInTwoPasses(Group& group, Held& held, int width, const Mean& mean) {
+  const auto of = static_cast<Acc>(width);
+  const Acc own = DeviationsOf(group, held, width, Acc{0}).of_stretch[0].sum;
+  const Acc sum = RowSum(group, RowParts<Acc, 1>{{own}});
+  // ptxas would keep FP16 elements unpacked until the second pass, for which the longest rows leave no registers.
+  if constexpr (std::is_same_v<typename Held::Element, __half> && Group::kLanes == 32 && Held::kVectors == 4) {
+    held.StayPacked();
+  }
+  const Acc about = mean(sum);
+  const Acc centre = about + mean(fma(-about, of, sum));
+  const Acc rest = mean(fma(-centre, of, sum));
+  const Acc squares = DeviationsOf(group, held, width, centre).of_stretch[0].squares;
+  return {centre, rest, mean(RowSum(group, RowParts<Acc, 1>{{squares}}))};
 }
 
 /// The moments of a held row of `width` elements, where deviations_from(first_mean) is what a thread has of its
@@ -323,8 +268,12 @@ __device__ __forceinline__ Moments<Acc> MomentsOfHeld(Group& group, Held& held, 
 template <typename Acc, typename Held, typename Group, typename Beginning, typename Mean>
 __device__ __forceinline__ Moments<Acc> MomentsOf(Group& group, Held& held, const Beginning& beginning, int width,
                                                   const Mean& mean) {
-  return MomentsOfHeld(group, held, width, FirstMean<Acc>(group, held, beginning, width), mean,
-                       [&](Acc first_mean) { return DeviationsOf(group, held, width, first_mean); });
+  if constexpr (kInTwoPasses<Held, Group>) {
+    return MomentsInTwoPasses<Acc>(group, held, width, mean);
+  } else {
+    return MomentsOfHeld(group, held, width, FirstMean<Acc>(group, held, beginning, width), mean,
+                         [&](Acc first_mean) { return DeviationsOf(group, held, width, first_mean); });
+  }
 }
 
 /// For the rare row whose moments f32 cannot hold: x is read again, in the order of held rows.

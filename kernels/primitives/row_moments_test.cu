@@ -1,5 +1,6 @@
 // Mean and variance on the device, by themselves: of rows that lanes or a block hold, and merged from those of parts.
 // Compared with two passes in f64 on the host.
+#include <cuda_fp16.h>
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
@@ -47,19 +48,19 @@ class RowMomentsTest : public testing::DeviceBodyTest {
 };
 
 /// Every thread says what it has found: mean, variance.
-template <typename Group>
+template <typename Group, typename T = float>
 struct HeldMoments {
-  using In = float;
+  using In = T;
   using Out = double;
-  using Held = RowVectors<float, 4, true>;
+  using Held = RowVectors<T, 4, true>;
   int width;
 
-  __device__ void operator()(const float* in, double* out) const {
+  __device__ void operator()(const T* in, double* out) const {
     Group group = Begin(static_cast<Group*>(nullptr));
-    const RowSource<float> row{in, width, false, false};
+    const RowSource<T> row{in, width, false, false};
     Held held;
-    held.Begin<FillZero>(group, row, nullptr);
-    RowBeginning<float, true> beginning;
+    held.template Begin<FillZero>(group, row, nullptr);
+    RowBeginning<T, true> beginning;
     beginning.Load(in, width);
     const auto of = static_cast<float>(width);
     const auto moments = MomentsOf<float>(group, held, beginning, width, [of](float sum) { return sum / of; });
@@ -70,8 +71,9 @@ struct HeldMoments {
 
  private:
   static __device__ BlockGroup Begin(BlockGroup* /*tag*/) { return BlockGroup(1); }
-  static __device__ LaneGroup<32> Begin(LaneGroup<32>* /*tag*/) {
-    LaneGroup<32> group;
+  template <int kLanes>
+  static __device__ LaneGroup<kLanes> Begin(LaneGroup<kLanes>* /*tag*/) {
+    LaneGroup<kLanes> group;
     group.Begin(true);
     return group;
   }
@@ -93,6 +95,28 @@ TEST_F(RowMomentsTest, HeldRowsKeepTheirDigitsHoweverFarFromZero) {
       expect(of_lanes, Run(HeldMoments<LaneGroup<32>>{width}, of_lanes, 64, 32), what + ", lanes");
       const auto of_block = Row(4 * static_cast<std::size_t>(width), mean, deviation);
       expect(of_block, Run(HeldMoments<BlockGroup>{4 * width}, of_block, 256, 128), what + ", block");
+    }
+  }
+}
+
+/// Of 16 bits, far from zero for their deviation: the mean is one of f32's, which squares are taken from.
+TEST_F(RowMomentsTest, ShortRowsOf16BitsKeepTheirDigitsAndEqualElementsHaveNoVariance) {
+  using Moments = HeldMoments<LaneGroup<8>, __half>;
+  for (const std::size_t width : {200, 232, 256}) {  // a multiple of 8 in more than three quarters of what lanes hold
+    for (const auto& [mean, deviation] : {std::pair{0.0F, 1.0F}, {1500.0F, 0.5F}, {-3e4F, 20.0F}, {1000.5F, 0.0F}}) {
+      std::vector<float> row = Row(width, mean, deviation);
+      std::vector<__half> halves(width);
+      for (std::size_t i = 0; i < width; ++i) {
+        halves[i] = __float2half(row[i]);
+        row[i] = __half2float(halves[i]);
+      }
+      const Expected expected(row);
+      const auto out = Run(Moments{static_cast<int>(width)}, halves, 16, 8);
+      for (std::size_t i = 0; i < out.size(); i += 2) {
+        ASSERT_NEAR(out[i], expected.mean, 0x1p-20 * expected.most) << mean << " x " << width << ", thread " << i / 2;
+        ASSERT_NEAR(out[i + 1], expected.variance, 0x1p-19 * expected.variance)
+            << mean << " x " << width << ", thread " << i / 2;
+      }
     }
   }
 }

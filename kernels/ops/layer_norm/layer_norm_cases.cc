@@ -122,7 +122,7 @@ void AddStatistics(std::vector<OperatorCase>& cases) {
 /// Rows whose first element says nothing of the others, and rows that are all but constant.
 void AddHardRows(std::vector<OperatorCase>& cases) {
   for (const DataType dtype : {DataType::kFp16, DataType::kFp32}) {
-    for (const std::int64_t width : {40, 3000, 20000}) {
+    for (const std::int64_t width : {20, 40, 64, 65, 500, 1000, 3000, 20000}) {
       std::vector<double> values = ToDoubles(NormalTensor(DataType::kFp64, {2, width}, 12));
       values[0] = 3e4;
       for (std::size_t i = static_cast<std::size_t>(width); i < values.size(); ++i) {

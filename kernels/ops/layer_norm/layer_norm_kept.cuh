@@ -14,6 +14,7 @@
 #include "kernels/ops/layer_norm/layer_norm_row.cuh"
 #include "kernels/primitives/fetch_ahead.cuh"
 #include "kernels/primitives/kept_parameters.cuh"
+#include "kernels/primitives/row_beginning.cuh"
 #include "kernels/primitives/row_kept.cuh"
 #include "kernels/primitives/row_mean.cuh"
 #include "kernels/primitives/row_moments.cuh"
@@ -59,6 +60,7 @@ __global__ void __launch_bounds__(kKeptThreads<Shape>, kKeptBlocks<Shape>)
   using Group = typename Shape::Group;
   using Held = HeldRow<T, Shape, RowAccess::kOdd, 1>;  // of rows that are read again
   using Kept = WordsInPlace<T, Group, Shape::kBytes / 4, Shape::kFirstThatEnds>;
+  static_assert(!kInTwoPasses<Held, Group>);
   using Span = typename Kept::Span;
   extern __shared__ Granule granules_of_block[];
   auto* const pairs = reinterpret_cast<KeptPair<T, Shape>*>(granules_of_block);

@@ -10,6 +10,7 @@
 #include "kernels/ops/layer_norm/layer_norm_kept.cuh"
 #include "kernels/ops/layer_norm/layer_norm_row.cuh"
 #include "kernels/ops/layer_norm/layer_norm_stream.cuh"
+#include "kernels/primitives/row_beginning.cuh"
 #include "kernels/primitives/row_launch.cuh"
 #include "kernels/primitives/row_mean.cuh"
 #include "kernels/primitives/row_moments.cuh"
@@ -118,14 +119,14 @@ struct LayerNormLoads : RowLoads<Held, FillZero> {
 };
 
 /// How many threads a multiprocessor has at a time, where lanes have rows. In the usual launch fewer registers are
-/// enough, and more threads hide more of what 16-bit rows wait for between so many instructions (up to 4 % of the time
-/// on an H200).
-template <typename T, typename Shape, RowAccess kAccess>
-inline constexpr int kThreadsOfLanes = Shape::kOfWords || sizeof(T) != 2 || !kInUsualLaunch<kAccess>
-                                           ? Shape::template kThreadsOfLanes<true>
-                                       : Shape::kBytes == 64 ? 1024
-                                       : Shape::kBytes == 48 ? 1152
-                                                             : 1280;
+/// enough, and more threads hide more of what rows wait for between so many instructions (up to 6 % of the time on an
+/// H200).
+template <typename Shape, RowAccess kAccess>
+inline constexpr int kThreadsOfLanes =
+    Shape::kOfWords || !kInUsualLaunch<kAccess> ? Shape::template kThreadsOfLanes<true>
+    : Shape::kBytes == 64                       ? 1024
+    : Shape::kBytes == 48                       ? 1152
+                                                : 1280;
 
 /// How much a thread asks for of each parameter at a time. More would take registers from the row; where shared memory
 /// has that, each time is a way to the second-level cache and back that few other warps hide.
@@ -139,14 +140,14 @@ inline constexpr int kParameterBytes = Shape::kInShared || (Shape::kLooksAhead &
 /// block is found again rather than remembered.
 template <typename T, typename Shape, RowAccess kAccess, bool kFew>
 __global__ void __launch_bounds__(Shape::BlockThreads(kAccess),
-                                  kFew ? 1 : Shape::ResidentBlocks(kAccess, kThreadsOfLanes<T, Shape, kAccess>))
+                                  kFew ? 1 : Shape::ResidentBlocks(kAccess, kThreadsOfLanes<Shape, kAccess>))
     LayerNormResidentKernel(const __grid_constant__ LayerNormArguments arguments) {
   AwaitEarlierWork(arguments);
   using Acc = AccumulatorOf<T>;
   using Held = HeldRow<T, Shape, kAccess, 1>;
   using Summed = SummedRow<Shape, Held>;
   using Loads = LayerNormLoads<Held>;
-  using Parameter = DeviceParameter<Held, Acc, kAccess>;
+  using Parameter = DeviceParameter<Held, Acc, kAccess, true>;
   using Wide = WideParameter<Held, Acc, std::is_same_v<typename Held::Unit, Word> ? 2 : 1>;  // of two, beside the row
   const int blocks = arguments.tuning.cluster_blocks;
   auto group = RowGrid<typename Shape::Group>::GroupOf(blocks, Shape::kWholeBlocks);

@@ -8,6 +8,7 @@
 #include "kernels/device/launch.cuh"
 #include "kernels/ops/layer_norm/layer_norm_row.cuh"
 #include "kernels/primitives/cache_priority.cuh"
+#include "kernels/primitives/row_beginning.cuh"
 #include "kernels/primitives/row_moments.cuh"
 #include "kernels/primitives/row_parameter.cuh"
 #include "kernels/primitives/row_parts.cuh"

@@ -126,14 +126,17 @@ TEST_P(LayerNormTest, AParameterThatWasLeftOutCountsAsOnesOrZeros) {
 /// Epsilon belongs to the variance under the root: a constant row divides by sqrt(epsilon), not by zero, and its
 /// differences from the mean are exactly zero.
 TEST_P(LayerNormTest, AConstantRowIsExactlyTheBias) {
-  for (const std::int64_t width : {1, 3, 100, 257, 3000, 50000}) {
-    for (const double value : {3.0, -1.1, 1e30, 5e-20, -1e-30, 0.0}) {
-      const HostTensor x = FilledTensor(DataType::kFp32, {2, width}, value);
-      EXPECT_THAT(ToDoubles(Run(MakeCase(x))[0]), Each(0.0)) << width << ", " << value;
-      EXPECT_THAT(ToDoubles(Run(
-                      MakeCase(x, NormalTensor(DataType::kFp32, {width}), FilledTensor(DataType::kFp32, {}, 0.75)))[0]),
-                  Each(0.75))
-          << width << ", " << value;
+  for (const DataType dtype : {DataType::kFp32, DataType::kBf16, DataType::kFp16}) {
+    for (const std::int64_t width : {1, 3, 20, 30, 44, 60, 64, 100, 257, 300, 777, 1000, 3000, 50000}) {
+      for (const double value : {3.0, -1.1, 1e30, 5e-20, -1e-30, 0.0}) {
+        SCOPED_TRACE(::testing::Message() << NameOf(dtype) << ", width " << width << ", " << value);
+        const HostTensor x = FilledTensor(dtype, {2, width}, dtype == DataType::kFp16 && value > 3.0 ? 6e4 : value);
+        EXPECT_THAT(ToDoubles(Run(MakeCase(x))[0]), Each(0.0));
+        const HostTensor bias = FilledTensor(dtype, {}, 0.75);
+        EXPECT_THAT(ToDoubles(Run(MakeCase(x, NormalTensor(dtype, {width}), bias))[0]), Each(0.75));
+        const HostTensor biases = FilledTensor(dtype, {width}, 0.75);
+        EXPECT_THAT(ToDoubles(Run(MakeCase(x, NormalTensor(dtype, {width}), biases))[0]), Each(0.75));
+      }
     }
   }
 }
@@ -161,14 +164,21 @@ TEST_P(LayerNormTest, ALargeMeanCostsNothing) {
 
 /// Widths below, beside and above what a group of threads holds: no element is lost, none is counted that is not there.
 TEST_P(LayerNormTest, EveryElementCountsOnce) {
-  for (const std::int64_t width : {2, 31, 33, 63, 65, 127, 129, 1000, 1025, 2047, 2049, 4097}) {
-    std::vector<double> values(static_cast<std::size_t>(width), 0.0);
-    values.back() = static_cast<double>(width);
-    const std::vector<HostTensor> outputs =
-        Run(MakeCase(FromDoubles(DataType::kFp32, {1, width}, values), {}, {}, {{"epsilon", 0.0}}, 7));
-    const double n = static_cast<double>(width);
-    EXPECT_NEAR(ToDoubles(outputs[1])[0], 1.0, 1e-6) << width;
-    EXPECT_NEAR(ToDoubles(outputs[2])[0], 1.0 / std::sqrt(n - 1.0), 1e-6) << width;
+  for (const std::int64_t width :
+       {2, 16, 18, 20, 26, 30, 31, 32, 33, 44, 60, 63, 64, 65, 96, 127, 129, 1000, 1025, 2047, 2049, 4097}) {
+    for (const DataType dtype : {DataType::kFp32, DataType::kFp16}) {
+      if (dtype == DataType::kFp16 && width > 2048) {
+        continue;  // it has no such number
+      }
+      SCOPED_TRACE(::testing::Message() << NameOf(dtype) << ", width " << width);
+      std::vector<double> values(static_cast<std::size_t>(width), 0.0);
+      values.back() = static_cast<double>(width);
+      const std::vector<HostTensor> outputs =
+          Run(MakeCase(FromDoubles(dtype, {1, width}, values), {}, {}, {{"epsilon", 0.0}}, 7));
+      const double n = static_cast<double>(width);
+      EXPECT_NEAR(ToDoubles(outputs[1])[0], 1.0, 1e-6);
+      EXPECT_NEAR(ToDoubles(outputs[2])[0], 1.0 / std::sqrt(n - 1.0), 1e-6);
+    }
   }
 }
 
