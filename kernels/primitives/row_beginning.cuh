@@ -86,10 +86,9 @@ __device__ __forceinline__ Acc FirstMean(const LaneGroup<kLanes>& group, const H
   using T = typename Held::Element;
   constexpr int kWanted = kLanesOfBeginning<T, Held::kLength>;
   constexpr int kSome = kWanted < kLanes ? kWanted : kLanes;
-  constexpr bool kWhole = Held::kPlain && kSome == 1;  // a vector, which plain rows have
   Acc values[Held::kLength];
   Unpack<T>(held.vectors[0], values);
-  const Acc share = ShareOfBeginning<kSome>(values, kWhole ? Held::kLength : width);
+  const Acc share = ShareOfBeginning<kSome>(values, width);
   return group.FromFirst(group.template ReduceWarp<kSome>(share, [](Acc a, Acc b) { return a + b; }));
 }
 
