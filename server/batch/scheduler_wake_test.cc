@@ -39,7 +39,7 @@ class HookedClock final : public Clock {
 
 TEST(SchedulerWakeTest, ARequestThatComesWhileALaneComesFreeRuns) {
   HookedClock clock;
-  FakeDevice device(1, 1 << 16, 4096);
+  FakeDevice device(1, 4 << 20, 4096);  // room for both batches: neither waits for the other's memory
   device.hold = true;
   Scheduler scheduler({}, &clock, std::vector<Device*>{&device}, nullptr, [] {});
   FakeRequest first(1, 1, 100);
