@@ -41,7 +41,9 @@ TEST(SchedulerWakeTest, ARequestThatComesWhileALaneComesFreeRuns) {
   HookedClock clock;
   FakeDevice device(1, 4 << 20, 4096);  // room for both batches: neither waits for the other's memory
   device.hold = true;
-  Scheduler scheduler({}, &clock, std::vector<Device*>{&device}, nullptr, [] {});
+  SchedulerOptions options;
+  options.max_queue_delay = {0};  // as the server sets it: a batch is ready from the time of its opening on
+  Scheduler scheduler(options, &clock, std::vector<Device*>{&device}, nullptr, [] {});
   FakeRequest first(1, 1, 100);
   FakeRequest second(2, 2, 100);
   ASSERT_TRUE(scheduler.Submit(&first).ok());
