@@ -14,9 +14,7 @@ constexpr bool HasKeptParameters(RowWork work, int element_bytes, int lanes) {
   return work == RowWork::kMoments && element_bytes == 2 && lanes >= 16;
 }
 
-/// The most threads of a block that has rows to itself there, and the threads of one whose lanes have so many words of
-/// rows of their own.
-inline constexpr int kMostThreadsOfKeptBlock = 224;
+/// The threads of a block there whose lanes have so many words of rows of their own.
 constexpr int ThreadsOfKeptBlock(int words) { return words < 16 ? 256 : 128; }
 
 /// `tuning`, of `rows` rows of the usual launch in memory that is fast (RowDevice), and how blocks have them that keep

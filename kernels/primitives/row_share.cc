@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "kernels/primitives/row_keeping.h"
 #include "kernels/primitives/row_tuning.h"
 
 namespace kernelwire {
@@ -87,11 +86,12 @@ WordsOfShare ShareWordsThatEndWell(RowWork work, int element_bytes, std::int64_t
 /// The same in a smaller block's fewer words a thread where those would be 24 or more. Blocks that keep parameters are
 /// as fast so, others up to 1.14 times as fast in tensors of 2^24 elements, and 1.37 in 2^18 (an H200).
 WordsOfShare ShareFewWordsThatEndWell(RowWork work, int element_bytes, std::int64_t share) {
+  constexpr int kMostThreads = 224;
   constexpr std::int64_t kLeastShare = 192 * 14;  // in fewer warps large tensors lose up to 8 %
   const WordsOfShare usual = ShareWordsThatEndWell(work, element_bytes, share);
   for (int i = 0; i < WordsOfBlocks(work).count && usual.words >= 24 && share > kLeastShare; ++i) {
     const WordsOfShare next(work, i, share);
-    if (next.words < 24 && next.threads <= kMostThreadsOfKeptBlock) {
+    if (next.words < 24 && next.threads <= kMostThreads) {
       return next;
     }
   }

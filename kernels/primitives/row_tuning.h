@@ -55,7 +55,8 @@ struct RowTuning {
   bool reads_much = false;
   /// Lanes' rows pass through a tile of their block's (row_tile.cuh).
   bool in_tile = false;
-  /// Blocks have `turns` times rows that begin alike, and keep their parameters in shared memory (row_keeping.h).
+  /// Blocks keep the parameters of rows that begin alike (row_keeping.h): of `turns` times those, or all; then `turns`
+  /// is how many a block takes at a time.
   bool keeps_parameters = false;
   StreamedParts parts = {};
 

@@ -21,40 +21,74 @@
 
 namespace kernelwire {
 
-/// Which words of its rows are a thread's, where all begin alike. Group: lanes, or a block that has rows to itself.
+/// Which words of its rows, of an odd width, are a thread's, where all begin alike. `odd`: they begin with the second
+/// half of a word, whose first is another row's.
 template <typename Group, int kWords>
-struct SpanOfWords {
-  static constexpr bool kOfBlocks = std::is_same_v<Group, BlockGroup>;
-  static constexpr int kStep = 2 * Group::kLanes;  // elements from one of a thread's words to its next
+struct SpanOfWords;
 
-  int first;   // this thread's first word
-  int left;    // elements from there to the row's end
-  int count;   // words of a lane from the warp's first to the row's end
-  bool odd;    // rows begin with the second half of a word, whose first is another row's
-  bool leads;  // and the first half of this thread's first word is summed as another warp's
-  bool full;   // the warp has all words that it can hold, and looks for no end
+/// Of lanes.
+template <int kLanes, int kWords>
+struct SpanOfWords<LaneGroup<kLanes>, kWords> {
+  static constexpr bool kOfBlocks = false;
+  static constexpr int kStep = 2 * kLanes;  // elements from one of a thread's words to its next
 
-  /// `width`: of rows. `odd_elements`: 1 if they are odd, else 0. Found where it is needed rather than remembered, for
-  /// which there are no registers. Requires: the group has room for both together; only rows of odd widths are odd
-  /// where tensors begin with a word, and it has for these.
+  int first;  // this thread's first word
+  int left;   // elements from there to the row's end
+  bool odd;
+  bool leads;  // the first half of this thread's first word is another row's
+
+  /// `odd_elements`: 1 if rows are odd, else 0. Found where it is needed rather than remembered, for which there are no
+  /// registers. Requires: lanes have room for both together.
   __device__ __forceinline__ SpanOfWords(int width, int odd_elements) {
     int thread = static_cast<int>(threadIdx.x);
     asm volatile("" : "+r"(thread));
-    const int lane = thread % Group::kLanes;
-    const int first_of_warp = kOfBlocks ? (thread - lane) * kWords : 0;
-    const int left_of_warp = width + odd_elements - 2 * first_of_warp;
-    first = first_of_warp + lane;
-    left = left_of_warp - 2 * lane;
-    count = (left_of_warp + kStep - 1) / kStep;
+    first = thread % kLanes;
+    left = width + odd_elements - 2 * first;
     odd = odd_elements != 0;
-    leads = odd && lane == 0;
-    full = kOfBlocks && left_of_warp >= kStep * kWords;
+    leads = odd && first == 0;
   }
 
+  __device__ __forceinline__ int FirstWord(int /*width*/) const { return first; }
   /// From the row's first element to this thread's first word.
-  __device__ __forceinline__ int FirstElement() const { return 2 * first - (odd ? 1 : 0); }
+  __device__ __forceinline__ int FirstElement(int /*width*/) const { return 2 * first - (odd ? 1 : 0); }
   /// Whether this thread's first word has another row's element.
-  __device__ __forceinline__ bool IsShared() const { return odd && first == 0; }
+  __device__ __forceinline__ bool IsShared(int /*width*/) const { return leads; }
+  /// Whether the first half of this thread's first word is summed as another warp's, or not at all.
+  __device__ __forceinline__ bool Leads() const { return leads; }
+  /// Whether the warp has all words that it can hold, and looks for no end.
+  __device__ __forceinline__ static constexpr bool IsFull() { return false; }
+  /// Whether words of the warp from `v` on have nothing of the row.
+  __device__ __forceinline__ static constexpr bool EndsBefore(int /*v*/) { return false; }
+};
+
+/// The same of a block, which remembers as little as gives all of it.
+template <int kWords>
+struct SpanOfWords<BlockGroup, kWords> {
+  static constexpr bool kOfBlocks = true;
+  static constexpr int kStep = 2 * BlockGroup::kLanes;
+
+  bool odd;
+  int left;
+  int left_of_warp;  // elements from the warp's first word to the row's end
+
+  __device__ __forceinline__ SpanOfWords(int width, int odd_elements) : odd(odd_elements != 0) {
+    const auto thread = static_cast<int>(threadIdx.x);
+    left_of_warp = width + odd_elements - 2 * kWords * (thread - Lane());
+    left = left_of_warp - 2 * Lane();
+  }
+
+  /// Makes the compiler forget what it has found out of this: it would remember a bit for each word.
+  __device__ __forceinline__ void Forget() { asm volatile("" : "+r"(left)); }
+
+  __device__ __forceinline__ int FirstWord(int width) const { return (FirstElement(width) + 1) / 2; }
+  __device__ __forceinline__ int FirstElement(int width) const { return width - left; }
+  __device__ __forceinline__ bool IsShared(int width) const { return left > width; }
+  __device__ __forceinline__ bool Leads() const { return odd && Lane() == 0; }
+  __device__ __forceinline__ bool IsFull() const { return left_of_warp >= kStep * kWords; }
+  __device__ __forceinline__ bool EndsBefore(int v) const { return left_of_warp <= v * kStep; }
+
+ private:
+  static __device__ __forceinline__ int Lane() { return static_cast<int>(threadIdx.x % BlockGroup::kLanes); }
 };
 
 /// What one thread has of a row of T. All members of the group call each function together. `kFirst`: the first word of
@@ -70,18 +104,18 @@ struct WordsInPlace {
 
   Word words[kWords];
 
-  /// Reads the row at `x`. `is_last`: of its tensor; behind its end there is no memory.
-  __device__ __forceinline__ void Load(const Span& span, const T* x, bool is_last) {
-    const T* const from = x + span.FirstElement();
+  /// Reads a row, of which `from` is this thread's first word. `is_last`: of its tensor; behind its end there is no
+  /// memory.
+  __device__ __forceinline__ void Load(const Span& span, const T* from, bool is_last) {
     if (is_last) {
       LoadLast(span, from);
-    } else if (span.full) {
+    } else if (span.IsFull()) {
       LoadWords<true>(span, from);
     } else {
       LoadWords<false>(span, from);
     }
     if constexpr (Span::kOfBlocks) {
-      if (span.leads && span.left > kWords * Span::kStep) {
+      if (span.Leads() && span.left > kWords * Span::kStep) {
         following_ = HalfAt(from + kWords * Span::kStep);
       }
     }
@@ -89,7 +123,7 @@ struct WordsInPlace {
 
   /// This thread's part of the deviations from `mean`: DeviationsOf of the same row in RowWords.
   __device__ __forceinline__ Deviations<float> DeviationsFrom(const Group& group, const Span& span, float mean) const {
-    return span.full ? SumsFrom<true>(group, span, mean) : SumsFrom<false>(group, span, mean);
+    return span.IsFull() ? SumsFrom<true>(group, span, mean) : SumsFrom<false>(group, span, mean);
   }
 
   /// See RowLayout.
@@ -102,13 +136,14 @@ struct WordsInPlace {
     }
   }
 
-  /// Writes result(v), for word `v`, to the row at `y`, which is as odd.
+  /// Writes result(v), for word `v`, to a row of `width` elements that is as odd, of which `to` is this thread's first
+  /// word.
   template <typename Result>
-  static __device__ __forceinline__ void Store(const Span& span, T* y, const Result& result) {
-    if (span.full) {
-      StoreWords<true>(span, y + span.FirstElement(), result);
+  static __device__ __forceinline__ void Store(const Span& span, T* to, int width, const Result& result) {
+    if (span.IsFull()) {
+      StoreWords<true>(span, to, width, result);
     } else {
-      StoreWords<false>(span, y + span.FirstElement(), result);
+      StoreWords<false>(span, to, width, result);
     }
   }
 
@@ -118,10 +153,9 @@ struct WordsInPlace {
   static __device__ __forceinline__ constexpr bool IsSure(int v) {
     return kFull || v < kFirst;
   }
-  /// Whether words of the warp from `v` on have nothing of the row.
   template <bool kFull>
   static __device__ __forceinline__ bool EndsBefore(const Span& span, int v) {
-    return Span::kOfBlocks && !IsSure<kFull>(v) && v >= span.count;
+    return Span::kOfBlocks && !IsSure<kFull>(v) && span.EndsBefore(v);
   }
   static __device__ __forceinline__ unsigned HalfAt(const T* at) {
     __builtin_assume(__isGlobal(at));
@@ -164,7 +198,7 @@ struct WordsInPlace {
       }
       float values[2];
       Unpack<T>(words[v], values);
-      const bool has_first = (IsSure<kFull>(v) || span.left > v * Span::kStep) && !(v == 0 && span.leads);
+      const bool has_first = (IsSure<kFull>(v) || span.left > v * Span::kStep) && !(v == 0 && span.Leads());
       add(halves[0], has_first ? values[0] - mean : 0.0F);
       add(halves[1], IsSure<kFull>(v) || span.left > v * Span::kStep + 1 ? values[1] - mean : 0.0F);
     }
@@ -172,7 +206,7 @@ struct WordsInPlace {
       if constexpr (Span::kOfBlocks) {
         float values[2];
         Unpack<T>(Word{{following_}}, values);
-        add(halves[0], span.leads && span.left > kWords * Span::kStep ? values[0] - mean : 0.0F);
+        add(halves[0], span.Leads() && span.left > kWords * Span::kStep ? values[0] - mean : 0.0F);
       }
       constexpr int kLanes = Group::kLanes;
       const int next = (group.lane() + 1) % kLanes;
@@ -184,7 +218,7 @@ struct WordsInPlace {
   }
 
   template <bool kFull, typename Result>
-  static __device__ __forceinline__ void StoreWords(const Span& span, T* to, const Result& result) {
+  static __device__ __forceinline__ void StoreWords(const Span& span, T* to, int width, const Result& result) {
 #pragma unroll
     for (int v = 0; v < kWords; ++v) {
       if (EndsBefore<kFull>(span, v)) {
@@ -197,12 +231,12 @@ struct WordsInPlace {
         continue;
       }
       const bool has_both = IsSure<kFull>(v) || span.left > v * Span::kStep + 1;
-      StoreWordIf(has_both && !(v == 0 && span.IsShared()), at, word);
+      StoreWordIf(has_both && !(v == 0 && span.IsShared(width)), at, word);
       if (!IsSure<kFull>(v)) {
         StoreHalfWordIf(span.left == v * Span::kStep + 1, at, word);
       }
       if (v == 0) {
-        StoreHalfWordIf(span.IsShared(), at + 1, word >> 16);
+        StoreHalfWordIf(span.IsShared(width), at + 1, word >> 16);
       }
     }
   }

@@ -47,7 +47,7 @@ struct PassInPlace {
     const auto* const x = reinterpret_cast<const Element*>(in) + first;
     const typename Kept::Span span(width, first % 2);
     Kept kept = {};
-    kept.Load(span, x, row + 1 == rows);
+    kept.Load(span, x + span.FirstElement(width), row + 1 == rows);
     constexpr float kMean = 0.3F;
     const Deviations<float> found = kept.DeviationsFrom(group, span, kMean);
     const Deviations<float> expected = ExpectedFrom(group, x, row, kMean);
@@ -55,7 +55,7 @@ struct PassInPlace {
         __float_as_int(found.squares) != __float_as_int(expected.squares)) {
       out[begin + rows * width] = 1;
     }
-    Kept::Store(span, reinterpret_cast<Element*>(out) + first,
+    Kept::Store(span, reinterpret_cast<Element*>(out) + first + span.FirstElement(width), width,
                 [&](int v) { return Word{kept.words[v].words[0] ^ 0x00010001U}; });
   }
 

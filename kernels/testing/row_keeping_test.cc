@@ -23,8 +23,8 @@ TEST(RowKeepingTest, BlocksKeepParametersOfLargeTensorsOfOddRowsWhereMemoryIsFas
   const auto keeps = [&](auto... arguments) { return Tune(arguments...).keeps_parameters; };
   EXPECT_TRUE(keeps(RowWork::kMoments, 1301, 2, 192, true));
   EXPECT_FALSE(keeps(RowWork::kMoments, 1301, 2, 191, true));
-  EXPECT_TRUE(keeps(RowWork::kMoments, 4097, 2, 96, true));
-  EXPECT_FALSE(keeps(RowWork::kMoments, 4097, 2, 95, true));
+  EXPECT_TRUE(keeps(RowWork::kMoments, 4097, 2, 48, true));
+  EXPECT_FALSE(keeps(RowWork::kMoments, 4097, 2, 47, true));
   EXPECT_FALSE(keeps(RowWork::kMoments, 4097, 2, 512, false));
   EXPECT_FALSE(keeps(RowWork::kMoments, 4097, 2, 512, true, RowAccess::kShifted)) << "they begin anywhere";
   EXPECT_FALSE(keeps(RowWork::kMoments, 4096, 2, 512, true, RowAccess::kDense)) << "whole vectors";
@@ -33,18 +33,18 @@ TEST(RowKeepingTest, BlocksKeepParametersOfLargeTensorsOfOddRowsWhereMemoryIsFas
   EXPECT_TRUE(keeps(RowWork::kMoments, 301, 2, 12, true)) << "two a warp";
   EXPECT_FALSE(keeps(RowWork::kMoments, 301, 2, 11, true));
   EXPECT_FALSE(keeps(RowWork::kMoments, 201, 2, 512, true)) << "four a warp";
-  EXPECT_FALSE(keeps(RowWork::kMoments, 12289, 2, 512, true)) << "a large block each";
+  EXPECT_TRUE(keeps(RowWork::kMoments, 20001, 2, 512, true)) << "a large block each";
   EXPECT_FALSE(keeps(RowWork::kMoments, 65537, 2, 512, true)) << "several blocks each";
   for (const RowWork work : {RowWork::kOneSum, RowWork::kTwoInputs, RowWork::kSoftmax}) {
     EXPECT_FALSE(keeps(work, 1301, 2, 512, true));
   }
   EXPECT_EQ(Tune(RowWork::kMoments, 4097, 2, 512, true).ToString(),
-            "128 threads x 80 bytes, 1 blocks a row, 6 times, keeps parameters");
+            "128 threads x 80 bytes, 1 blocks a row, 4 times, keeps parameters");
 }
 
 /// Whatever a block has, its threads are those of a kernel (row_kept.cuh), and hold a row as others do.
 TEST(RowKeepingTest, RowsAreHeldAsWithoutParameters) {
-  for (std::int64_t width = 257; width < 20000; width += 2) {
+  for (std::int64_t width = 257; width < 22000; width += 2) {
     const RowTuning kept = Tune(RowWork::kMoments, width, 2, 512, true);
     const RowTuning usual = Tune(RowWork::kMoments, width, 2, 512, false);
     ASSERT_EQ(kept.threads, usual.threads) << width;
@@ -53,7 +53,8 @@ TEST(RowKeepingTest, RowsAreHeldAsWithoutParameters) {
     if (kept.keeps_parameters) {
       const bool of_lanes = kept.method == RowTuning::Method::kLanes;
       ASSERT_EQ(kept.rows_of_block, of_lanes ? ThreadsOfKeptBlock(kept.vectors) / kept.threads : 1) << width;
-      ASSERT_LE(kept.threads, of_lanes ? 32 : kMostThreadsOfKeptBlock) << width;
+      ASSERT_LE(kept.threads, of_lanes ? 32 : kMostThreadsOfRowBlock) << width;
+      ASSERT_TRUE(of_lanes || (kept.turns & (kept.turns - 1)) == 0) << width << ": a power of two";
       ASSERT_EQ(kept.cluster_blocks, 1) << width;
     }
   }

@@ -14,6 +14,7 @@
 #include "kernels/ops/layer_norm/layer_norm_row.cuh"
 #include "kernels/primitives/fetch_ahead.cuh"
 #include "kernels/primitives/kept_parameters.cuh"
+#include "kernels/primitives/row_alike.cuh"
 #include "kernels/primitives/row_beginning.cuh"
 #include "kernels/primitives/row_kept.cuh"
 #include "kernels/primitives/row_mean.cuh"
@@ -27,13 +28,13 @@ namespace kernelwire {
 template <typename T, typename Shape>
 using KeptPair = std::conditional_t<Shape::kOfBlocks, PackedPair<T>, WidePair<T>>;
 
-/// Results of a row, which lies at `y`.
+/// Results of a row of `width` elements, which lies at `y`.
 template <typename T, typename Kept, typename Pair>
 __device__ __forceinline__ void StoreKept(const Kept& kept, const typename Kept::Span& span, const Pair* pairs,
-                                          const Normalisation<float, float>& normalisation, T* y) {
+                                          const Normalisation<float, float>& normalisation, T* y, int width) {
   const unsigned zero = UnknownZero();
-  const Pair* const own = pairs + span.first;
-  Kept::Store(span, y, [&](int v) {
+  const Pair* const own = pairs + span.FirstWord(width);
+  Kept::Store(span, y + span.FirstElement(width), width, [&](int v) {
     float values[2];
     float weights[2];
     float biases[2];
@@ -44,73 +45,150 @@ __device__ __forceinline__ void StoreKept(const Kept& kept, const typename Kept:
   });
 }
 
-/// Lanes of a warp have a row each from here on.
-template <int kLanes>
-__device__ __forceinline__ void BeginTogether(LaneGroup<kLanes>& group) {
-  __syncwarp();
-  group.Begin(true);
+/// What a thread has of the kernel's rows.
+template <typename T, typename Shape>
+struct LayerNormKept {
+  using Group = typename Shape::Group;
+  using Held = HeldRow<T, Shape, RowAccess::kOdd, 1>;  // of rows that are read again
+  using Kept = WordsInPlace<T, Group, Shape::kBytes / 4, Shape::kFirstThatEnds>;
+  using Span = typename Kept::Span;
+  using Pair = KeptPair<T, Shape>;
+  static_assert(!kInTwoPasses<Held, Group>);
+
+  const LayerNormArguments& arguments;
+  const Pair* pairs;
+  Group group = RowGrid<Group>::GroupOf(1, Shape::kWholeBlocks);
+  RowMean<T, Group, float> mean{arguments.reciprocal, arguments.width};
+  Kept kept = {};
+  RowBeginning<T, false> beginning = {};
+
+  __device__ __forceinline__ const T* RowAt(unsigned row) const {
+    return ExistingRowAt(static_cast<const T*>(arguments.table.only.inputs[kLayerNormX]), row);
+  }
+  __device__ __forceinline__ T* ResultAt(unsigned row) const {
+    return ExistingRowAt(static_cast<T*>(arguments.table.only.outputs[kLayerNormY]), row);
+  }
+  __device__ __forceinline__ int Width() const { return static_cast<int>(arguments.width); }
+  __device__ __forceinline__ unsigned Rows() const { return static_cast<unsigned>(arguments.total_rows); }
+
+  __device__ __forceinline__ void Load(const Span& span, unsigned row) {
+    kept.Load(span, RowAt(row) + span.FirstElement(Width()), row + 1 == Rows());
+    beginning.LoadWithin(RowAt(row));
+  }
+  __device__ __forceinline__ void FetchRow(unsigned row) const {
+    FetchAhead(RowAt(row), arguments.width * std::int64_t{sizeof(T)}, 0, 1);
+  }
+
+  /// `span()` finds a Span, `row()` the row.
+  template <typename FindSpan>
+  __device__ __forceinline__ Moments<float> Reduce(const FindSpan& span) {
+    const auto deviations_from = [&](float first_mean) -> RowParts<Deviations<float>, 1> {
+      return {{kept.DeviationsFrom(group, span(), first_mean)}};
+    };
+    const auto moments = MomentsOfHeld(group, kept, Width(), beginning.template Mean<float>(), mean, deviations_from);
+    kept.StayPacked();
+    return moments;
+  }
+  template <typename FindSpan, typename FindRow>
+  __device__ __forceinline__ void Store(const Moments<float>& moments, const FindSpan& span, const FindRow& row) {
+    if (moments.LeaveF32(arguments.epsilon)) {
+      const auto its = UsualLayerNormRowAt<T>(arguments, row());
+      NormaliseAgain<Held, double>(group, its, MomentsInF64<Held>(group, its), arguments.epsilon);
+      return;
+    }
+    const Normalisation<float, float> normalisation(moments, moments.template InvStdDev<T>(arguments.epsilon));
+    StoreKept(kept, span(), pairs, normalisation, ResultAt(row()), Width());
+  }
+
+ private:
+  /// (Of lanes ptxas makes slower code where it knows that there is a tensor.)
+  template <typename Element>
+  __device__ __forceinline__ Element* ExistingRowAt(Element* tensor, unsigned row) const {
+    if constexpr (Shape::kOfBlocks) {
+      __builtin_assume(tensor != nullptr);
+    }
+    return UsualRowAt(tensor, row, Width());
+  }
+};
+
+/// Rows that lanes share.
+template <typename T, typename Shape>
+__device__ __forceinline__ void NormaliseByLanes(LayerNormKept<T, Shape>& own,
+                                                 const AlikeRowsOfLanes<Shape::Group::kLanes>& alike, int odd) {
+  using Span = typename LayerNormKept<T, Shape>::Span;
+  constexpr unsigned kLanes = Shape::Group::kLanes;
+  const unsigned end = min(own.Rows(), alike.end);
+  const auto span = [&] { return Span(own.Width(), odd); };
+  // Lanes beside others that have a row when these have none have that, too, so as to come along; they do not write.
+  const unsigned before = threadIdx.x % 32 / kLanes * 2;
+#pragma unroll 1
+  for (unsigned next = alike.first; next - before < end; next += alike.step) {
+    const unsigned index = next < end ? next : next - before;
+    __syncwarp();
+    own.group.Begin(true);
+    own.Load(span(), index);
+    if (threadIdx.x % kLanes == 0 && next + alike.step < end) {
+      own.FetchRow(next + alike.step);
+    }
+    const auto moments = own.Reduce(span);
+    if (next < end) {
+      own.Store(moments, span, [&] { return index; });
+    }
+  }
 }
-__device__ __forceinline__ void BeginTogether(BlockGroup& /*group*/) {}
+
+/// Rows of blocks.
+template <typename T, typename Shape>
+__device__ __forceinline__ void NormaliseByBlock(LayerNormKept<T, Shape>& own, AlikeRowsOfBlock& alike, int odd) {
+  typename LayerNormKept<T, Shape>::Span span(own.Width(), odd);
+  const auto same_span = [&] { return span; };
+#pragma unroll 1
+  for (; alike.Row() < own.Rows(); alike.GoOn()) {
+    const unsigned asked = alike.Ask();
+    span.Forget();
+    own.Load(span, alike.Row());
+    alike.Tell(asked, [&](unsigned row) {
+      if (row < own.Rows()) {
+        own.FetchRow(row);
+      }
+    });
+    const auto moments = own.Reduce(same_span);
+    own.Store(moments, same_span, [&] { return alike.Row(); });
+  }
+  alike.End();
+}
 
 /// For the usual launch. The bits are those of LayerNormResidentKernel.
 template <typename T, typename Shape>
 __global__ void __launch_bounds__(kKeptThreads<Shape>, kKeptBlocks<Shape>)
     LayerNormKeptKernel(const __grid_constant__ LayerNormArguments arguments) {
   AwaitEarlierWork(arguments);
-  using Group = typename Shape::Group;
-  using Held = HeldRow<T, Shape, RowAccess::kOdd, 1>;  // of rows that are read again
-  using Kept = WordsInPlace<T, Group, Shape::kBytes / 4, Shape::kFirstThatEnds>;
-  static_assert(!kInTwoPasses<Held, Group>);
-  using Span = typename Kept::Span;
   extern __shared__ Granule granules_of_block[];
   auto* const pairs = reinterpret_cast<KeptPair<T, Shape>*>(granules_of_block);
-  auto group = RowGrid<Group>::GroupOf(1, Shape::kWholeBlocks);
-  const RowMean<T, Group, float> mean(arguments.reciprocal, arguments.width);
+  LayerNormKept<T, Shape> own{arguments, pairs};
   const Segment& only = arguments.table.only;
-  const auto width = static_cast<int>(arguments.width);
-  const auto rows = static_cast<unsigned>(arguments.total_rows);
-  const RowsThatBeginAlike<Group> alike(arguments.tuning.turns);
-  const auto odd = static_cast<int>(alike.first & arguments.width & 1U);
-  const unsigned end = min(rows, alike.end);
-  const auto row_at = [&](unsigned row) {
-    return UsualRowAt(static_cast<const T*>(only.inputs[kLayerNormX]), row, width);
+  const auto keep = [&](int odd) {
+    KeepParameters(pairs, static_cast<const T*>(UsualParameterAt(only.inputs[kLayerNormWeightInput])),
+                   static_cast<const T*>(UsualParameterAt(only.inputs[kLayerNormBiasInput])), own.Width(), odd);
+    __syncthreads();
   };
-  const auto fetch_ahead = [&](unsigned row) {
-    if (group.rank() == 0 && row < end) {
-      FetchAhead(row_at(row), width * std::int64_t{sizeof(T)}, 0, 1);
+  if constexpr (Shape::kOfBlocks) {
+    AlikeRowsOfBlock alike(arguments.tickets, arguments.tuning.turns);
+    const auto odd = static_cast<int>(blockIdx.x % 2);
+    if (threadIdx.x == 0 && alike.Row() < own.Rows()) {
+      own.FetchRow(alike.Row());
     }
-  };
-  fetch_ahead(alike.first);
-  // Lanes beside others that have a row when these have none have that, too, so as to come along; they do not write.
-  const unsigned before = threadIdx.x % 32 / Group::kLanes * 2;
-  KeepParameters(pairs, static_cast<const T*>(UsualParameterAt(only.inputs[kLayerNormWeightInput])),
-                 static_cast<const T*>(UsualParameterAt(only.inputs[kLayerNormBiasInput])), width, odd);
-  __syncthreads();
-  Kept kept = {};
-  RowBeginning<T, false> beginning;
-#pragma unroll 1
-  for (unsigned next = alike.first; next - before < end; next += alike.step) {
-    const unsigned index = next < end ? next : next - before;
-    BeginTogether(group);
-    kept.Load(Span(width, odd), row_at(index), index + 1 == rows);
-    beginning.LoadWithin(row_at(index));
-    fetch_ahead(next + alike.step);
-    const auto deviations_from = [&](float first_mean) -> RowParts<Deviations<float>, 1> {
-      return {{kept.DeviationsFrom(group, Span(width, odd), first_mean)}};
-    };
-    const auto moments = MomentsOfHeld(group, kept, width, beginning.template Mean<float>(), mean, deviations_from);
-    kept.StayPacked();
-    if (next >= end) {
-      continue;
+    keep(odd);
+    NormaliseByBlock(own, alike, odd);
+  } else {
+    constexpr unsigned kLanes = Shape::Group::kLanes;
+    const AlikeRowsOfLanes<static_cast<int>(kLanes)> alike(arguments.tuning.turns);
+    const auto odd = static_cast<int>(alike.first & arguments.width & 1U);
+    if (threadIdx.x % kLanes == 0 && alike.first < min(own.Rows(), alike.end)) {
+      own.FetchRow(alike.first);
     }
-    if (moments.LeaveF32(arguments.epsilon)) {
-      const auto row = UsualLayerNormRowAt<T>(arguments, index);
-      NormaliseAgain<Held, double>(group, row, MomentsInF64<Held>(group, row), arguments.epsilon);
-      continue;
-    }
-    const Normalisation<float, float> normalisation(moments, moments.template InvStdDev<T>(arguments.epsilon));
-    StoreKept(kept, Span(width, odd), pairs, normalisation,
-              UsualRowAt(static_cast<T*>(only.outputs[kLayerNormY]), index, width));
+    keep(odd);
+    NormaliseByLanes(own, alike, odd);
   }
 }
 
