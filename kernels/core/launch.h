@@ -12,7 +12,7 @@ struct CUstream_st;  // cudaStream_t is a pointer to it; named here so that no C
 namespace kernelwire {
 
 /// Counters of Launch::tickets. A long row that several blocks share takes one, and a launch has no more such rows at a
-/// time. What follows them: kLaunchArrivals.
+/// time; blocks that are handed rows take three. What follows them: kLaunchArrivals.
 inline constexpr int kLaunchTickets = 1024;
 
 /// One launch over the segments of a batch. All plans have equal keys, so `plan` (any of them) holds the parameters.
@@ -25,7 +25,7 @@ struct Launch {
   std::int64_t total_rows = 0;  // sum of Segment::rows; may be 0
 
   /// Device memory, kLaunchWords (launch_arrivals.h) aligned to 16 bytes; null on the host. Blocks that share a row
-  /// count themselves here, and those that share a result leave here what they have for one of them. All zero before
+  /// count themselves here, others their rows, and those that share a result leave what they have. All zero before
   /// the first launch; every launch leaves them all zero. Launches that may run at the same time must not have the
   /// same ones: a stream has its own.
   std::uint32_t* tickets = nullptr;
