@@ -45,8 +45,8 @@ std::int64_t RoomForWidth(const LaunchShape& shape, std::int64_t width) {
   return static_cast<std::int64_t>(entry & 0xFFFFFFFF);
 }
 
-/// Launches a kernel over `rows` rows in words, of parameters that take kPairBytes a word, by as many blocks as there
-/// is room for.
+/// Launches a kernel over `rows` rows in words, of parameters that take kPairBytes a word: as AlikeRowsOfLanes has
+/// them, or AlikeRowsOfBlock, by no more blocks than there is room for.
 template <typename Shape, std::size_t kPairBytes, auto kKernel, typename Arguments>
 cudaError_t LaunchKept(const Arguments& arguments, std::int64_t rows, cudaStream_t stream) {
   const RowTuning& tuning = arguments.tuning;
@@ -58,7 +58,7 @@ cudaError_t LaunchKept(const Arguments& arguments, std::int64_t rows, cudaStream
   shape.threads = static_cast<unsigned>(tuning.threads * tuning.rows_of_block);
   shape.shared_bytes = pairs * kPairBytes;
   const std::int64_t of_two = std::int64_t{2} * tuning.rows_of_block * tuning.turns;
-  shape.blocks = (rows + of_two - 1) / of_two * 2;  // AlikeRows
+  shape.blocks = (rows + of_two - 1) / of_two * 2;
   if (Shape::kOfBlocks) {
     const std::int64_t room = RoomForWidth<kKernel>(shape, arguments.width);
     shape.blocks = std::min(shape.blocks, std::max<std::int64_t>(room / 2 * 2, 2));
