@@ -217,7 +217,8 @@ cudaError_t LaunchKernel(void (*kernel)(Parameters...), const LaunchShape& shape
                               : error;
 }
 
-/// How many clusters of this shape (blocks, where cluster_blocks is 1) the current device runs at a time; at least 1.
+/// How many clusters of this shape (blocks, where cluster_blocks is 1) the current device runs at a time, however many
+/// there are; at least 1.
 /// A cluster stays within one group of multiprocessors, so they are fewer than the multiprocessors suggest. Takes
 /// microseconds: to be asked once.
 template <typename... Parameters>
@@ -225,8 +226,10 @@ std::int64_t ResidentClusters(void (*kernel)(Parameters...), const LaunchShape& 
   int count = 0;
   const bool consented = ConsentTo(kernel, shape) == cudaSuccess;
   if (shape.cluster_blocks > 1) {
+    LaunchShape one = shape;
+    one.blocks = shape.cluster_blocks;
     const bool known = consented && cudaOccupancyMaxActiveClusters(
-                                        &count, kernel, LaunchConfig(shape, nullptr, false).get()) == cudaSuccess;
+                                        &count, kernel, LaunchConfig(one, nullptr, false).get()) == cudaSuccess;
     return known && count > 0 ? count : 1;
   }
   int device = 0;

@@ -6,12 +6,12 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
 #include "kernels/device/launch.cuh"
 #include "kernels/primitives/row_keeping.h"
+#include "kernels/primitives/row_room.cuh"
 #include "kernels/primitives/row_shapes.cuh"
 #include "kernels/primitives/row_tuning.h"
 
@@ -29,22 +29,6 @@ inline constexpr int kKeptBlocks = Shape::kOfBlocks      ? Shape::ResidentBlocks
                                    : Shape::kBytes < 160 ? 5
                                                          : 4;
 
-/// ResidentClusters of a kernel for rows of `width` elements, whose parameters take shared memory: asked once, as long
-/// as the widths in use are few.
-template <auto kKernel>
-std::int64_t RoomForWidth(const LaunchShape& shape, std::int64_t width) {
-  constexpr std::size_t kWidths = 64;
-  static std::atomic<std::uint64_t> known[kWidths];  // a width, and its room
-  std::atomic<std::uint64_t>& last = known[static_cast<std::size_t>(width) % kWidths];
-  const std::uint64_t key = static_cast<std::uint64_t>(width) << 32;
-  std::uint64_t entry = last.load(std::memory_order_relaxed);
-  if (entry >> 32 != key >> 32) {
-    entry = key | static_cast<std::uint64_t>(ResidentClusters(kKernel, shape));
-    last.store(entry, std::memory_order_relaxed);
-  }
-  return static_cast<std::int64_t>(entry & 0xFFFFFFFF);
-}
-
 /// Launches a kernel over `rows` rows in words, of parameters that take kPairBytes a word: as AlikeRowsOfLanes has
 /// them, or AlikeRowsOfBlock, by no more blocks than there is room for.
 template <typename Shape, std::size_t kPairBytes, auto kKernel, typename Arguments>
@@ -60,7 +44,7 @@ cudaError_t LaunchKept(const Arguments& arguments, std::int64_t rows, cudaStream
   const std::int64_t of_two = std::int64_t{2} * tuning.rows_of_block * tuning.turns;
   shape.blocks = (rows + of_two - 1) / of_two * 2;
   if (Shape::kOfBlocks) {
-    const std::int64_t room = RoomForWidth<kKernel>(shape, arguments.width);
+    const std::int64_t room = RoomForClusters<kKernel>(shape);
     shape.blocks = std::min(shape.blocks, std::max<std::int64_t>(room / 2 * 2, 2));
   }
   return LaunchKernel(kKernel, shape, stream, arguments);

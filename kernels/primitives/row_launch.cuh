@@ -5,7 +5,6 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstdint>
 #include <type_traits>
 
@@ -16,6 +15,7 @@
 #include "kernels/primitives/row_group.cuh"
 #include "kernels/primitives/row_kept.cuh"
 #include "kernels/primitives/row_parts.h"
+#include "kernels/primitives/row_room.cuh"
 #include "kernels/primitives/row_shapes.cuh"
 #include "kernels/primitives/row_space.cuh"
 #include "kernels/primitives/row_stream.cuh"
@@ -109,18 +109,6 @@ __device__ __forceinline__ void ForEachRow(Group& group, const RowTuning& tuning
       work_on_row();
     }
   }
-}
-
-/// ResidentClusters of a kernel, asked once for each number of threads and of blocks: GPUs of unlike architecture in
-/// one process are refused, so the answer serves all.
-template <auto kKernel>
-std::int64_t RoomForClusters(const LaunchShape& shape) {
-  static std::atomic<std::int64_t> known[kMostThreadsOfRowBlock / 32 + 1][kMaxClusterBlocks + 1];
-  std::atomic<std::int64_t>& room = known[shape.threads / 32][shape.cluster_blocks];
-  if (room.load(std::memory_order_relaxed) == 0) {
-    room.store(ResidentClusters(kKernel, shape), std::memory_order_relaxed);
-  }
-  return room.load(std::memory_order_relaxed);
 }
 
 /// Launches a kernel over `rows`, with the shared memory of a RowSpace, that goes on with row + RowsOfGrid() until none
