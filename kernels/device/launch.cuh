@@ -218,9 +218,8 @@ cudaError_t LaunchKernel(void (*kernel)(Parameters...), const LaunchShape& shape
 }
 
 /// How many clusters of this shape (blocks, where cluster_blocks is 1) the current device runs at a time, however many
-/// there are; at least 1.
-/// A cluster stays within one group of multiprocessors, so they are fewer than the multiprocessors suggest. Takes
-/// microseconds: to be asked once.
+/// the launch has; at least 1. A cluster stays within one group of multiprocessors, so they are fewer than the
+/// multiprocessors suggest. Takes microseconds: to be asked once.
 template <typename... Parameters>
 std::int64_t ResidentClusters(void (*kernel)(Parameters...), const LaunchShape& shape) {
   int count = 0;

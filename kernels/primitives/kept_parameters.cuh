@@ -41,17 +41,17 @@ struct alignas(16) WidePair {
   }
 };
 
-/// Fills `pairs` with those of all words of rows of `width` elements, of which the first has `odd` elements of another
-/// row, as may the last. All threads of a block call it, and meet before any uses them.
+/// Fills `pairs` with those of words [begin, end) of rows of `width` elements, of which the first has `odd` elements of
+/// another row, as may the last. All threads of a block call it, and meet before any uses them.
 template <typename Pair, typename T>
-__device__ __forceinline__ void KeepParameters(Pair* pairs, const T* weight, const T* bias, int width, int odd) {
+__device__ __forceinline__ void KeepParameters(Pair* pairs, const T* weight, const T* bias, int width, int odd,
+                                               int begin, int end) {
   constexpr int kTogether = 4;  // on their way
   const auto* const weights = reinterpret_cast<const unsigned short*>(weight);
   const auto* const biases = reinterpret_cast<const unsigned short*>(bias);
-  const int words = (width + odd + 1) / 2;
   const auto threads = static_cast<int>(blockDim.x);
 #pragma unroll 1
-  for (int word = static_cast<int>(threadIdx.x); word < words; word += kTogether * threads) {
+  for (int word = begin + static_cast<int>(threadIdx.x); word < end; word += kTogether * threads) {
     unsigned halves[kTogether][4];
 #pragma unroll
     for (int i = 0; i < kTogether; ++i) {
@@ -66,8 +66,8 @@ __device__ __forceinline__ void KeepParameters(Pair* pairs, const T* weight, con
     }
 #pragma unroll
     for (int i = 0; i < kTogether; ++i) {
-      if (word + i * threads < words) {
-        pairs[word + i * threads] =
+      if (word + i * threads < end) {
+        pairs[word - begin + i * threads] =
             Pair(Word{{halves[i][0] | halves[i][1] << 16}}, Word{{halves[i][2] | halves[i][3] << 16}});
       }
     }

@@ -47,6 +47,22 @@ __device__ __forceinline__ void AwaitBytes(SharedAddress barrier, unsigned phase
 #endif
 }
 
+/// Sends a word to the place in the shared memory of block `block` of the cluster that is at `place` in this one's; it
+/// counts as arrived at that block's `barrier`, which expects it.
+__device__ __forceinline__ void SendTo(unsigned block, SharedAddress place, SharedAddress barrier, unsigned word) {
+#if __CUDA_ARCH__ >= 900
+  unsigned there = 0;
+  unsigned barrier_there = 0;
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(place), "r"(block));
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(barrier_there) : "r"(barrier), "r"(block));
+  asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b32 [%0], %1, [%2];" ::"r"(there), "r"(word),
+               "r"(barrier_there)
+               : "memory");
+#else
+  static_cast<void>(block), static_cast<void>(place), static_cast<void>(barrier), static_cast<void>(word);
+#endif
+}
+
 /// Begins to copy `bytes` bytes to shared memory; they count as arrived at `barrier`, which expects them. One thread
 /// calls it, after which it need do nothing. Requires: whole granules of 16 bytes, from and to multiples of 16.
 __device__ __forceinline__ void CopyInBulk(SharedAddress to, const void* from, unsigned bytes, SharedAddress barrier) {

@@ -2,22 +2,28 @@
 
 #include <algorithm>
 
+#include "kernels/primitives/row_tuning_tables.h"
+
 namespace kernelwire {
 namespace {
 
-constexpr std::int64_t kMib = std::int64_t{1} << 20;
-constexpr std::int64_t kMostRows = 1024 * kMib;  // that make a difference
-
 /// From how many MiB on. Of rows of lanes, those of half a warp have the most instructions for their elements, and gain
-/// in the smallest tensors; those of a warp in the largest only.
-std::int64_t LeastMibOf(const RowTuning& tuning) {
-  return tuning.method == RowTuning::Method::kBlocks ? 48 : tuning.threads < 32 ? 12 : 192;
+/// in the smallest tensors; those of a warp in the largest only. Clusters have few rows each, so that what they begin
+/// with counts; the longest rows gain most.
+std::int64_t LeastMibOf(const RowTuning& tuning, std::int64_t row_bytes) {
+  if (tuning.method == RowTuning::Method::kLanes) {
+    return tuning.threads < 32 ? 12 : 192;
+  }
+  return tuning.cluster_blocks == 1 ? 48 : row_bytes <= 64 * kKiB ? 64 : row_bytes <= 224 * kKiB ? 128 : 32;
 }
 
 /// Rows that a block takes at a time: few, since the last ones leave others without work, but so many that tickets are
 /// not waited for, which are taken one after another. Or rows that each warp of one has: the first waits for the
 /// parameters, so fewer are slower.
 int TurnsOf(const RowTuning& tuning, std::int64_t row_bytes, std::int64_t mib) {
+  if (tuning.cluster_blocks > 1) {
+    return 1;
+  }
   if (tuning.method == RowTuning::Method::kBlocks) {
     const int most = row_bytes <= 8400 ? 4 : row_bytes <= 30000 ? 2 : 1;
     return mib >= 384 ? most : std::max(most / 2, 1);
@@ -28,19 +34,46 @@ int TurnsOf(const RowTuning& tuning, std::int64_t row_bytes, std::int64_t mib) {
   return tuning.vectors > 20 ? 3 : tuning.vectors <= 10 ? 6 : 4;
 }
 
+bool HasKernels(RowWork work, int element_bytes, const RowTuning& tuning) {
+  const bool of_lanes = tuning.method == RowTuning::Method::kLanes;
+  if (tuning.vector_bytes != 4 || tuning.in_shared || (!of_lanes && tuning.method != RowTuning::Method::kBlocks)) {
+    return false;
+  }
+  return tuning.cluster_blocks == 1 ? HasKeptParameters(work, element_bytes, of_lanes ? tuning.threads : 32)
+                                    : HasKeptClusters(work, element_bytes, tuning.vectors, tuning.threads) &&
+                                          tuning.threads <= MostThreadsOfKeptCluster(tuning.vectors);
+}
+
+/// Where elements are words each block keeps much beside what is found as fast where it lies. So its threads had better
+/// be as many as a multiprocessor has registers for.
+RowTuning KeepWideParametersOfMany(std::int64_t row_bytes, std::int64_t mib, RowTuning tuning) {
+  constexpr std::int64_t kLongRow = 224 * kKiB;
+  const bool leave_much_empty = tuning.vectors > 24 && tuning.threads > 192;
+  if (leave_much_empty || mib < (row_bytes > kLongRow ? 256 : 512)) {
+    return tuning;
+  }
+  tuning.keeps_parameters = true;
+  const std::int64_t ahead = (row_bytes > 160 * kKiB ? 4 : 2) * kKiB * kKiB;
+  tuning.rows_ahead = static_cast<int>(ahead / row_bytes);
+  return tuning;
+}
+
 }  // namespace
 
 RowTuning KeepParametersOfMany(RowWork work, std::int64_t row_bytes, std::int64_t rows, int element_bytes,
                                RowTuning tuning) {
-  const bool of_lanes = tuning.method == RowTuning::Method::kLanes;
-  const bool has_kernels =
-      tuning.vector_bytes == 4 && HasKeptParameters(work, element_bytes, of_lanes ? tuning.threads : 32);
-  const bool alone = of_lanes || (tuning.method == RowTuning::Method::kBlocks && tuning.cluster_blocks == 1);
-  const std::int64_t mib = row_bytes * std::min(rows, kMostRows) / kMib;
-  const bool begin_with_words = row_bytes % 4 == 0;  // all of them: no word is moved anyway
-  if (!has_kernels || !alone || begin_with_words || mib < LeastMibOf(tuning)) {
+  const std::int64_t mib = MibOf(row_bytes, rows);
+  if (!HasKernels(work, element_bytes, tuning)) {
     return tuning;
   }
+  if (element_bytes == 4) {
+    return KeepWideParametersOfMany(row_bytes, mib, tuning);
+  }
+  const bool begin_with_words = row_bytes % 4 == 0;  // all of them: no word is moved anyway
+  if (begin_with_words || mib < LeastMibOf(tuning, row_bytes)) {
+    return tuning;
+  }
+  const bool of_lanes = tuning.method == RowTuning::Method::kLanes;
   tuning.keeps_parameters = true;
   tuning.rows_of_block = of_lanes ? ThreadsOfKeptBlock(tuning.vectors) / tuning.threads : 1;
   tuning.turns = TurnsOf(tuning, row_bytes, mib);

@@ -14,6 +14,15 @@ constexpr bool HasKeptParameters(RowWork work, int element_bytes, int lanes) {
   return work == RowWork::kMoments && element_bytes == 2 && lanes >= 16;
 }
 
+/// The same for clusters of blocks of up to so many threads with so many words each; they stay (row_tickets.cuh). Where
+/// elements are words they have a row's parameters at hand, which are twice the row.
+constexpr bool HasKeptClusters(RowWork work, int element_bytes, int words, int threads) {
+  return work == RowWork::kMoments && element_bytes <= 4 && words >= 20 && words * threads <= 28 * 384;
+}
+/// The most threads of a block of those. Two of that many, or as many more smaller ones, are what leaves each thread
+/// the registers that it wants.
+constexpr int MostThreadsOfKeptCluster(int words) { return words > 24 ? 320 : 384; }
+
 /// The threads of a block there whose lanes have so many words of rows of their own.
 constexpr int ThreadsOfKeptBlock(int words) { return words < 16 ? 256 : 128; }
 

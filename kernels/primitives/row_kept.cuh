@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "kernels/device/launch.cuh"
+#include "kernels/primitives/row_group.cuh"
 #include "kernels/primitives/row_keeping.h"
 #include "kernels/primitives/row_room.cuh"
 #include "kernels/primitives/row_shapes.cuh"
@@ -47,6 +48,23 @@ cudaError_t LaunchKept(const Arguments& arguments, std::int64_t rows, cudaStream
     const std::int64_t room = RoomForClusters<kKernel>(shape);
     shape.blocks = std::min(shape.blocks, std::max<std::int64_t>(room / 2 * 2, 2));
   }
+  return LaunchKernel(kKernel, shape, stream, arguments);
+}
+
+/// The same by clusters (row_tickets.cuh), each block of which keeps what its threads have room for: of 2-byte elements
+/// two for a word, of which each cluster has every second row, of 4-byte elements one.
+template <typename Shape, auto kKernel, std::int64_t kAlike, typename Arguments>
+cudaError_t LaunchKeptByClusters(const Arguments& arguments, std::int64_t rows, cudaStream_t stream) {
+  const RowTuning& tuning = arguments.tuning;
+  LaunchShape shape;
+  shape.threads = static_cast<unsigned>(tuning.threads);
+  shape.cluster_blocks = static_cast<unsigned>(tuning.cluster_blocks);
+  shape.balances_clusters = tuning.balanced;
+  shape.shared_bytes = std::size_t{shape.threads} * (Shape::kBytes / 4) * 8 +
+                       BlockGroup::SpaceOf(shape.threads / 32, shape.cluster_blocks, true);
+  const std::int64_t room = RoomForClusters<kKernel>(shape);
+  const std::int64_t alike = std::min((rows + kAlike - 1) / kAlike, std::max<std::int64_t>(room / kAlike, 1));
+  shape.blocks = alike * kAlike * shape.cluster_blocks;
   return LaunchKernel(kKernel, shape, stream, arguments);
 }
 

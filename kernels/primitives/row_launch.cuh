@@ -18,7 +18,9 @@
 #include "kernels/primitives/row_room.cuh"
 #include "kernels/primitives/row_shapes.cuh"
 #include "kernels/primitives/row_space.cuh"
+#include "kernels/primitives/row_staying.h"
 #include "kernels/primitives/row_stream.cuh"
+#include "kernels/primitives/row_tickets.cuh"
 #include "kernels/primitives/row_tile.cuh"
 #include "kernels/primitives/row_tuning.h"
 #include "kernels/primitives/row_vectors.cuh"
@@ -59,8 +61,9 @@ __device__ __forceinline__ void FetchRowsAhead(const Group& group, const RowTuni
 /// sum.
 template <bool kLooksAhead, RowAccess kAccess, typename Group, typename RowAt, typename Space, typename Loads,
           typename Body>
-__device__ __forceinline__ void ForEachRow(Group& group, const RowTuning& tuning, std::int64_t rows,
-                                           const RowAt& row_at, const Space& /*space*/, Loads next, const Body& body) {
+__device__ __forceinline__ void ForEachRow(Group& group, const NoTickets& /*none*/, const RowTuning& tuning,
+                                           std::int64_t rows, const RowAt& row_at, const Space& /*space*/, Loads next,
+                                           const Body& body) {
   using Grid = RowGrid<Group>;
   const int cluster_blocks = tuning.cluster_blocks;
   // Rows that pass through shared memory leave their place before the next one comes there; others are on their way
@@ -111,8 +114,27 @@ __device__ __forceinline__ void ForEachRow(Group& group, const RowTuning& tuning
   }
 }
 
+/// The same of a cluster that stays.
+template <bool kLooksAhead, RowAccess kAccess, typename RowAt, typename Space, typename Loads, typename Body>
+__device__ __forceinline__ void ForEachRow(BlockGroup& group, TicketRows<1>& tickets, const RowTuning& tuning,
+                                           std::int64_t rows, const RowAt& row_at, const Space& /*space*/, Loads begin,
+                                           const Body& body) {
+  static_assert(!kLooksAhead && Space::kGranules == 0);
+  for (; tickets.Row() < rows; tickets.GoOn()) {
+    tickets.Ask(group);
+    const auto row = row_at(tickets.Row());
+    FetchRowsAhead<kAccess, Loads>(group, tuning, rows, row_at, tickets.Row());
+    Loads loads = begin;
+    loads.Begin(group, row);
+    loads.Finish(group, row);
+    body(row, loads, [&] { return row_at(tickets.Row()); });
+  }
+  tickets.End(group);
+}
+
 /// Launches a kernel over `rows`, with the shared memory of a RowSpace, that goes on with row + RowsOfGrid() until none
-/// is left. Lanes get blocks for all of their rows; blocks that look ahead stay, as many as there is room for.
+/// is left. Lanes get blocks for all of their rows; blocks that look ahead, or take tickets, stay, as many as there is
+/// room for.
 template <typename Group, typename Space, auto kKernel, typename Arguments>
 cudaError_t LaunchRows(const Arguments& arguments, std::int64_t rows, cudaStream_t stream) {
   const RowTuning& tuning = arguments.tuning;
@@ -124,7 +146,7 @@ cudaError_t LaunchRows(const Arguments& arguments, std::int64_t rows, cudaStream
     shape.shared_bytes = Space::BytesOfBlock(shape.threads) +
                          BlockGroup::SpaceOf(shape.threads / 32, shape.cluster_blocks, tuning.vector_bytes == 4);
     shape.blocks = std::min(rows, kMostBlocksOfGrid / tuning.cluster_blocks) * tuning.cluster_blocks;
-    if (tuning.looks_ahead) {
+    if (tuning.looks_ahead || tuning.stays) {
       shape.blocks = std::min(shape.blocks, RoomForClusters<kKernel>(shape) * tuning.cluster_blocks);
     }
   } else {
@@ -203,6 +225,19 @@ cudaError_t LaunchHeld(RowAccess access, const Arguments& arguments, std::int64_
         return launch(AccessTag<RowAccess::kTiled>{});
       }
     }
+    if constexpr (Shape::kOfBlocks && HasStayingClusters(Kernels::kWork, sizeof(T), kWords) && !Shape::kInShared) {
+      if (arguments.tuning.stays) {
+        return LaunchRows<BlockGroup, HeldSpace<T, Shape, RowAccess::kOdd, Kernels::kInputs>,
+                          Kernels::template kHeld<StayingShape<Shape>, RowAccess::kOdd>>(arguments, rows, stream);
+      }
+    }
+    if constexpr (Shape::kOfBlocks && !Shape::kInShared &&
+                  HasKeptClusters(Kernels::kWork, sizeof(T), kWords, Shape::BlockThreads(RowAccess::kOdd))) {
+      if (arguments.tuning.keeps_parameters && arguments.tuning.cluster_blocks > 1) {
+        return LaunchKeptByClusters < Shape, Kernels::template KeptByClusters<Shape>(),
+               sizeof(T) == 2 ? 2 : 1 > (arguments, rows, stream);
+      }
+    }
     if constexpr (HasKeptParameters(Kernels::kWork, sizeof(T), Shape::Group::kLanes)) {
       if (arguments.tuning.keeps_parameters) {
         return LaunchKept<Shape, Kernels::template kPairBytes<Shape>, Kernels::template kKept<Shape>>(arguments, rows,
@@ -225,6 +260,13 @@ cudaError_t LaunchHeld(RowAccess access, const Arguments& arguments, std::int64_
         }
       }
       if (access == RowAccess::kDense) {
+        if constexpr (Shape::kOfBlocks &&
+                      HasStayingClustersInVectors(Kernels::kWork, Shape::kVectors, Shape::kLooksAhead)) {
+          if (arguments.tuning.stays) {
+            return LaunchRows<BlockGroup, HeldSpace<T, Shape, RowAccess::kDense, Kernels::kInputs>,
+                              Kernels::template kHeld<StayingShape<Shape>, RowAccess::kDense>>(arguments, rows, stream);
+          }
+        }
         return launch(AccessTag<RowAccess::kDense>{});
       }
     }
@@ -240,8 +282,8 @@ cudaError_t LaunchHeld(RowAccess access, const Arguments& arguments, std::int64_
 /// Launches rows of type T, with results of type `y_type`, by the tuning that fits them. `Kernels` names an operator's
 /// two, kHeld<Shape, access> for rows that registers hold, with results of type T, and kStreamed<Out, access> for all
 /// others, and says what work they do (kWork), how many rows they read for each result, and whether there are some for
-/// rows in vectors in the usual launch (kUsual); where HasKeptParameters, also kKept<Shape> and kPairBytes<Shape>.
-/// `reached`: see AccessOf. Sets arguments.tuning.
+/// rows in vectors in the usual launch (kUsual); where HasKeptParameters, also kKept<Shape> and kPairBytes<Shape>,
+/// where HasKeptClusters, KeptByClusters<Shape>(). `reached`: see AccessOf. Sets arguments.tuning.
 template <typename T, typename Kernels, typename Arguments>
 cudaError_t LaunchRowsOf(DataType y_type, RowAccess reached, std::int64_t rows, Arguments arguments,
                          cudaStream_t stream) {

@@ -98,6 +98,7 @@ struct RowShape {
   static constexpr bool kOfBlocks = std::is_same_v<GroupType, BlockGroup>;
   static constexpr bool kLooksAhead = kAhead;
   static constexpr bool kReadsMuch = kMuch;
+  static constexpr bool kStays = false;
   // TuneRows asks for these for no others.
   static constexpr bool kOfPlainRows = kMuch && (kVectors == 4 || kVectors == 16);
   static constexpr bool kInTileOfHalves = !kOfBlocks && kVectors > 2;
@@ -149,6 +150,7 @@ struct RowShapeOfWords {
   static constexpr int kFirstThatEnds = kFirst;
   static constexpr bool kLooksAhead = false;
   static constexpr bool kReadsMuch = false;
+  static constexpr bool kStays = false;
   static constexpr bool kOfPlainRows = false;
 
   template <typename T, RowAccess kAccess, int kInputs>
@@ -179,6 +181,12 @@ struct RowShapeOfWords {
     const int most = MostResidentBlocks(BlockThreads(access));
     return wanted < most ? wanted : most;
   }
+};
+
+/// Any of blocks, for clusters that stay (row_tickets.cuh).
+template <typename Shape>
+struct StayingShape : Shape {
+  static constexpr bool kStays = true;
 };
 
 /// The same of blocks that hold their shares in shared memory.

@@ -113,6 +113,9 @@ struct WordsOfCluster {
   std::int64_t Held() const { return std::int64_t{threads} * words; }
 };
 
+/// Whether a multiprocessor that has registers for so many warps has them for a whole number of these blocks.
+bool FillRegisters(const WordsOfCluster& cluster, int warps) { return warps % (cluster.threads / 32) == 0; }
+
 /// Small blocks begin and end often, each at its own time, so that a multiprocessor always has some that read and some
 /// that write; as many of them as have a share each, and no power of two, leave little empty. Of softmax and layer_norm
 /// threads have 24 words, unless others leave so much less empty that it makes good what they are slower by.
@@ -123,6 +126,10 @@ WordsOfCluster ShareAmongBlocks(RowWork work, std::int64_t row_words) {
     return usual.threads <= MostThreadsOfWords(work, 3) ? usual : most;
   }
   const WordsOfCluster usual(24, row_words);
+  // Their blocks keep parameters: up to 1.24 times as fast on an H200.
+  if (work == RowWork::kMoments && !FillRegisters(most, 20) && FillRegisters(usual, 24) && usual.threads <= 256) {
+    return usual;
+  }
   const WordsOfCluster fewer(20, row_words);
   const auto cost = [](const WordsOfCluster& cluster, int hundredths) {
     return cluster.threads > 128 ? kLongestHeldRow : cluster.blocks * cluster.Held() * hundredths / 100;
@@ -156,13 +163,14 @@ RowTuning ShareInShared(std::int64_t row_words) {
   return tuning;
 }
 
-/// In registers: by a block, or two, or by many small ones, unless these would be none for layer_norm of 4-byte
-/// elements, which is as fast in larger ones.
+/// In registers: by a block, or two, or by many small ones. Of layer_norm of 4-byte elements these would be as large as
+/// others, which just hold their shares, in some rows.
 RowTuning ShareInRegisters(RowWork work, std::int64_t row_words, int element_bytes, bool clusters) {
   constexpr std::int64_t kMostOfSmallBlocks = std::int64_t{kMostBlocksOfRow} * 128 * 28;
   const bool of_moments = work == RowWork::kMoments;
   const std::int64_t most_alone = of_moments ? 10752 : kMostOfShare;
-  const bool small = row_words <= kMostOfSmallBlocks || !of_moments || element_bytes == 2;
+  constexpr std::int64_t kMostThatFit = std::int64_t{kMostBlocksOfRow} * 192 * 20;
+  const bool small = row_words <= kMostOfSmallBlocks || row_words > kMostThatFit || !of_moments || element_bytes == 2;
   RowTuning tuning;
   if (clusters && small && row_words > (of_moments ? most_alone : 2 * kMostOfShare)) {
     const WordsOfCluster shared = ShareAmongBlocks(work, row_words);

@@ -14,6 +14,7 @@
 #include "kernels/primitives/fetch_ahead.cuh"
 #include "kernels/primitives/granule.cuh"
 #include "kernels/primitives/row_access.h"
+#include "kernels/primitives/row_tickets.cuh"
 #include "kernels/primitives/row_tuning.h"
 #include "kernels/primitives/row_vectors.cuh"
 #include "kernels/primitives/tile_bytes.h"
@@ -181,9 +182,9 @@ class RowTile {
 /// `Row` has ForEachInput(f), which calls f(place, RowSource&) for each, and ForEachOutput(f), the same with pointers.
 template <bool kLooksAhead, RowAccess kAccess, typename Group, typename RowAt, typename T, typename Shape, int kInputs,
           typename Loads, typename Body>
-__device__ __forceinline__ void ForEachRow(Group& group, const RowTuning& tuning, std::int64_t rows,
-                                           const RowAt& row_at, const RowTile<T, Shape, kInputs>& tile, Loads loads,
-                                           const Body& body) {
+__device__ __forceinline__ void ForEachRow(Group& group, const NoTickets& /*none*/, const RowTuning& tuning,
+                                           std::int64_t rows, const RowAt& row_at,
+                                           const RowTile<T, Shape, kInputs>& tile, Loads loads, const Body& body) {
   using Tile = RowTile<T, Shape, kInputs>;
   constexpr bool kOfThreads = Group::kLanes == 1;
   const int of_block = kOfThreads ? Tile::kRows * tuning.turns : Tile::kRows;

@@ -40,7 +40,7 @@ struct PassThroughTiles {
               reinterpret_cast<Element*>(out) + index * width};
     };
     ForEachRow<false, RowAccess::kTiled>(
-        group, RowTuning{}, rows, row_at, tile, RowLoads<Held, FillMinusInfinity>(tile.In(0)),
+        group, NoTickets{}, RowTuning{}, rows, row_at, tile, RowLoads<Held, FillMinusInfinity>(tile.In(0)),
         [&](const auto& row, const auto& loads, const auto& /*again*/) {
           if (!HoldsElements(group, loads.x, reinterpret_cast<const In*>(row.x.data))) {
             out[rows * width] = 1;

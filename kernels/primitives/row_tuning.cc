@@ -7,6 +7,7 @@
 #include "kernels/primitives/row_holding.h"
 #include "kernels/primitives/row_keeping.h"
 #include "kernels/primitives/row_share.h"
+#include "kernels/primitives/row_staying.h"
 #include "kernels/primitives/row_tuning_tables.h"
 #include "kernels/primitives/tile_bytes.h"
 
@@ -233,7 +234,7 @@ std::string RowTuning::ToString() const {
   const std::string text = std::to_string(threads) + " threads x " + std::to_string(vector_bytes * vectors) + " bytes";
   const std::string fetched = rows_ahead > 0 ? ", asks " + std::to_string(rows_ahead) + " rows ahead" : "";
   const std::string taken = turns > 1 ? ", " + std::to_string(turns) + " times" : "";
-  const std::string kept = keeps_parameters ? ", keeps parameters" : "";
+  const std::string kept = keeps_parameters ? ", keeps parameters" : stays ? ", stays" : "";
   switch (method) {
     case Method::kLanes:
       return text + ", " + std::to_string(rows_of_block) + " rows a block" + (in_tile ? ", in a tile" : "") + taken +
@@ -323,7 +324,12 @@ RowTuning TuneRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, int 
   }
   tuning.balanced = tuning.cluster_blocks > 2 && AreBalanced(work, row_bytes, rows, plain, tuning);
   tuning.rows_ahead = RowsAhead(work, row_bytes, rows, element_bytes, plain, device.fast_memory, tuning);
-  return may_keep ? KeepParametersOfMany(work, row_bytes, rows, element_bytes, tuning) : tuning;
+  if (!may_keep) {
+    return access == RowAccess::kDense && device.fast_memory ? StayForManyInVectors(work, row_bytes, rows, tuning)
+                                                             : tuning;
+  }
+  return StayForMany(work, row_bytes, rows, element_bytes,
+                     KeepParametersOfMany(work, row_bytes, rows, element_bytes, tuning));
 }
 
 }  // namespace kernelwire

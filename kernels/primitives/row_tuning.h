@@ -41,6 +41,8 @@ struct RowTuning {
   int cluster_blocks = 1;  // blocks that share a row
   /// Blocks stay, and ask for their next row before they work on this one.
   bool looks_ahead = false;
+  /// Clusters stay, and take rows from tickets (row_staying.h).
+  bool stays = false;
   /// Clusters' blocks go where there is room (LaunchShape).
   bool balanced = false;
   /// Blocks have their shares of a row in shared memory (row_in_shared.cuh).

@@ -11,6 +11,12 @@ namespace kernelwire {
 
 inline constexpr std::int64_t kKiB = 1024;
 
+/// Of `rows` rows; of so many that it makes no difference any more, fewer.
+inline std::int64_t MibOf(std::int64_t row_bytes, std::int64_t rows) {
+  constexpr std::int64_t kMostRows = std::int64_t{1} << 30;
+  return row_bytes * (rows < kMostRows ? rows : kMostRows) / (kKiB * kKiB);
+}
+
 /// A way of holding a row. Its blocks have equal shares of it.
 enum class HoldingWay : std::uint8_t {
   kFour,      // 4 vectors a thread, by as few blocks as can

@@ -71,8 +71,9 @@ struct SpanOfWords<BlockGroup, kWords> {
   int left;
   int left_of_warp;  // elements from the warp's first word to the row's end
 
-  __device__ __forceinline__ SpanOfWords(int width, int odd_elements) : odd(odd_elements != 0) {
-    const auto thread = static_cast<int>(threadIdx.x);
+  /// `before`: threads of the blocks of a cluster before this one.
+  __device__ __forceinline__ SpanOfWords(int width, int odd_elements, int before = 0) : odd(odd_elements != 0) {
+    const auto thread = before + static_cast<int>(threadIdx.x);
     left_of_warp = width + odd_elements - 2 * kWords * (thread - Lane());
     left = left_of_warp - 2 * Lane();
   }

@@ -28,23 +28,41 @@ TEST(RowKeepingTest, BlocksKeepParametersOfLargeTensorsOfOddRowsWhereMemoryIsFas
   EXPECT_FALSE(keeps(RowWork::kMoments, 4097, 2, 512, false));
   EXPECT_FALSE(keeps(RowWork::kMoments, 4097, 2, 512, true, RowAccess::kShifted)) << "they begin anywhere";
   EXPECT_FALSE(keeps(RowWork::kMoments, 4096, 2, 512, true, RowAccess::kDense)) << "whole vectors";
-  EXPECT_FALSE(keeps(RowWork::kMoments, 4097, 4, 512, true));
+  EXPECT_FALSE(keeps(RowWork::kMoments, 4097, 4, 2048, true));
+  EXPECT_TRUE(keeps(RowWork::kMoments, 16385, 4, 512, true)) << "several blocks each";
+  EXPECT_FALSE(keeps(RowWork::kMoments, 16385, 4, 511, true));
+  EXPECT_FALSE(keeps(RowWork::kMoments, 16385, 4, 512, false));
+  EXPECT_FALSE(keeps(RowWork::kMoments, 16384, 4, 512, true, RowAccess::kDense)) << "whole vectors";
+  EXPECT_TRUE(keeps(RowWork::kMoments, 65537, 4, 256, true));
+  EXPECT_FALSE(keeps(RowWork::kMoments, 65537, 4, 255, true));
+  EXPECT_FALSE(keeps(RowWork::kMoments, 100001, 4, 512, true)) << "in blocks that leave much empty";
+  EXPECT_FALSE(keeps(RowWork::kMoments, 120001, 4, 512, true)) << "in shared memory";
   EXPECT_FALSE(keeps(RowWork::kMoments, 4098, 2, 512, true)) << "each begins with a word";
   EXPECT_TRUE(keeps(RowWork::kMoments, 301, 2, 12, true)) << "two a warp";
   EXPECT_FALSE(keeps(RowWork::kMoments, 301, 2, 11, true));
   EXPECT_FALSE(keeps(RowWork::kMoments, 201, 2, 512, true)) << "four a warp";
   EXPECT_TRUE(keeps(RowWork::kMoments, 20001, 2, 512, true)) << "a large block each";
-  EXPECT_FALSE(keeps(RowWork::kMoments, 65537, 2, 512, true)) << "several blocks each";
+  EXPECT_TRUE(keeps(RowWork::kMoments, 21505, 2, 64, true)) << "several blocks each";
+  EXPECT_FALSE(keeps(RowWork::kMoments, 21505, 2, 63, true));
+  EXPECT_TRUE(keeps(RowWork::kMoments, 65537, 2, 128, true));
+  EXPECT_FALSE(keeps(RowWork::kMoments, 65537, 2, 127, true));
+  EXPECT_TRUE(keeps(RowWork::kMoments, 131073, 2, 32, true));
+  EXPECT_FALSE(keeps(RowWork::kMoments, 131073, 2, 31, true));
+  EXPECT_FALSE(keeps(RowWork::kMoments, 350001, 2, 512, true)) << "in blocks that are too large";
   for (const RowWork work : {RowWork::kOneSum, RowWork::kTwoInputs, RowWork::kSoftmax}) {
     EXPECT_FALSE(keeps(work, 1301, 2, 512, true));
   }
   EXPECT_EQ(Tune(RowWork::kMoments, 4097, 2, 512, true).ToString(),
             "128 threads x 80 bytes, 1 blocks a row, 4 times, keeps parameters");
+  EXPECT_EQ(Tune(RowWork::kMoments, 65537, 2, 512, true).ToString(),
+            "128 threads x 96 bytes, 11 blocks a row, balanced, keeps parameters");
+  EXPECT_EQ(Tune(RowWork::kMoments, 65537, 4, 512, true).ToString(),
+            "160 threads x 112 bytes, 15 blocks a row, balanced, keeps parameters, asks 15 rows ahead");
 }
 
 /// Whatever a block has, its threads are those of a kernel (row_kept.cuh), and hold a row as others do.
 TEST(RowKeepingTest, RowsAreHeldAsWithoutParameters) {
-  for (std::int64_t width = 257; width < 22000; width += 2) {
+  for (std::int64_t width = 257; width < 401'408; width += width < 22000 ? 2 : 254) {
     const RowTuning kept = Tune(RowWork::kMoments, width, 2, 512, true);
     const RowTuning usual = Tune(RowWork::kMoments, width, 2, 512, false);
     ASSERT_EQ(kept.threads, usual.threads) << width;
@@ -55,7 +73,10 @@ TEST(RowKeepingTest, RowsAreHeldAsWithoutParameters) {
       ASSERT_EQ(kept.rows_of_block, of_lanes ? ThreadsOfKeptBlock(kept.vectors) / kept.threads : 1) << width;
       ASSERT_LE(kept.threads, of_lanes ? 32 : kMostThreadsOfRowBlock) << width;
       ASSERT_TRUE(of_lanes || (kept.turns & (kept.turns - 1)) == 0) << width << ": a power of two";
-      ASSERT_EQ(kept.cluster_blocks, 1) << width;
+      ASSERT_TRUE(kept.cluster_blocks == 1 || kept.turns == 1) << width;
+      ASSERT_TRUE(kept.cluster_blocks == 1 || kept.threads <= MostThreadsOfKeptCluster(kept.vectors)) << width;
+      ASSERT_TRUE(kept.cluster_blocks == 1 || HasKeptClusters(RowWork::kMoments, 2, kept.vectors, kept.threads))
+          << width;
     }
   }
 }

@@ -141,8 +141,9 @@ TEST_P(RowOrderTest, RowsOfLargeTensorsAreThoseOfSmallOnes) {
     if (device->name() == "host") {
       continue;
     }
-    for (const std::int64_t width : {8,   9,   20,  30,  32,  41,  44,   60,   64,   72,    104,    130,    151,
-                                     176, 192, 255, 257, 320, 511, 1001, 2049, 4097, 40001, 100001, 163840, 190001}) {
+    for (const std::int64_t width :
+         {8,   9,   20,  30,  32,   41,   44,   60,    64,    72,     104,    130,    151,    176,   192,
+          255, 257, 320, 511, 1001, 2049, 4097, 40001, 65537, 100001, 131073, 163840, 190001, 390001}) {
       ExpectRowsOfLargeTensorAlike(GetParam(), width, 0, *device);
     }
     // Whole vectors, which begin everywhere.
@@ -175,8 +176,52 @@ TEST(LargestTensorsTest, RowsOfTheLargestTensorsAreThoseOfSmallOnes) {
       for (const std::int64_t width : {257, 301, 351, 385, 511}) {
         ExpectRowsOfLargeTensorAlike(order, width, 0, *device, 13);
       }
+      // Clusters of blocks.
+      for (const std::int64_t width : {21505, 25001, 29001, 32001}) {
+        ExpectRowsOfLargeTensorAlike(order, width, 0, *device, 65);
+      }
+      for (const std::int64_t width : {40001, 65537, 80001, 114001}) {
+        ExpectRowsOfLargeTensorAlike(order, width, 0, *device, 129);
+      }
+      for (const std::int64_t width : {114691, 131073, 145001, 160001, 180001, 220001, 262145, 286719}) {
+        ExpectRowsOfLargeTensorAlike(order, width, 0, *device, 33);
+      }
       for (const std::int64_t width : {4097, 9501}) {
         ExpectRowsOfLargeTensorAlike(order, width, 0, *device, 385);
+      }
+    }
+  }
+}
+
+/// So have its FP32 rows that blocks share.
+TEST(LargestTensorsTest, WideRowsOfTheLargestTensorsAreThoseOfSmallOnes) {
+  SCOPED_TRACE("seed " + std::to_string(kRowSeed));
+  const RowOrder order{"layer_norm", 1, 2, DataType::kFp32};
+  for (DeviceRunner* const device : AllDeviceRunners()) {
+    if (device->name() == "host") {
+      continue;
+    }
+    for (const std::int64_t width : {12001, 16385, 28001, 50001}) {
+      ExpectRowsOfLargeTensorAlike(order, width, 0, *device, 513);
+    }
+    for (const std::int64_t width : {60001, 65537, 72001, 80001, 90001}) {
+      ExpectRowsOfLargeTensorAlike(order, width, 0, *device, 257);
+    }
+  }
+}
+
+/// And so have long rows of two inputs.
+TEST(LargestTensorsTest, LongRowsOfTwoInputsOfTheLargestTensorsAreThoseOfSmallOnes) {
+  SCOPED_TRACE("seed " + std::to_string(kRowSeed));
+  for (const DataType dtype : {DataType::kFp32, DataType::kBf16, DataType::kFp16}) {
+    const RowOrder order{"add_rms_norm", 2, 1, dtype};
+    for (DeviceRunner* const device : AllDeviceRunners()) {
+      if (device->name() == "host") {
+        continue;
+      }
+      for (const std::int64_t row_bytes : {280, 320, 512, 640, 1024}) {
+        ExpectRowsOfLargeTensorAlike(order, row_bytes * 1024 / static_cast<std::int64_t>(SizeOf(dtype)), 0, *device,
+                                     97);
       }
     }
   }

@@ -93,6 +93,7 @@ __global__ void __launch_bounds__(kInSmallBlocks<Shape, kAccess> ? kMostThreadsO
   using Loads = std::conditional_t<Held::kInShared, AddRmsNormLoadsInShared<Held>, InRegisters>;
   const int blocks = arguments.tuning.cluster_blocks;
   const int width = static_cast<int>(arguments.width);
+  TicketsOf<Shape> tickets(arguments.tickets, blocks);
   auto group = RowGrid<typename Shape::Group>::GroupOf(blocks, Shape::kWholeBlocks);
   const RowMean<T, typename Shape::Group, Acc> mean(arguments.reciprocal, width);
   const HeldSpace<T, Shape, kAccess, 2> space;
@@ -106,7 +107,7 @@ __global__ void __launch_bounds__(kInSmallBlocks<Shape, kAccess> ? kMostThreadsO
   };
   constexpr bool kAhead = kBeginAnywhere<kAccess> && Shape::kLooksAhead;  // registers do not hold two more rows
   ForEachRow<kAhead, kAccess>(
-      group, arguments.tuning, arguments.total_rows, row_at, space, begin,
+      group, tickets, arguments.tuning, arguments.total_rows, row_at, space, begin,
       [&](const auto& begun, Loads& loads, const auto& again) {
         auto row = begun;
         DeviceParameter<Held, Acc, kAccess> weight(row.weight_word, row.weight, Acc{1});
@@ -120,6 +121,7 @@ __global__ void __launch_bounds__(kInSmallBlocks<Shape, kAccess> ? kMostThreadsO
         loads.x.StayPacked(sizeof(T) == 2 ? UnknownZero() : 0);
         const auto sum = WithSummed<Shape>(
             group, loads, row, [&](const auto& summed) { return TotalOfSquares<T>(group, SumOfSquares<Acc>(summed)); });
+        tickets.Tell(group);
         const RmsFactor<T, Acc> scale(mean(sum), arguments.epsilon);
         loads.x.StayPacked();
         if constexpr (kFindsAgain) {

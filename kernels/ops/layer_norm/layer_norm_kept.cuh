@@ -19,6 +19,7 @@
 #include "kernels/primitives/row_kept.cuh"
 #include "kernels/primitives/row_mean.cuh"
 #include "kernels/primitives/row_moments.cuh"
+#include "kernels/primitives/row_tickets.cuh"
 #include "kernels/primitives/row_words_in_place.cuh"
 
 namespace kernelwire {
@@ -57,8 +58,8 @@ struct LayerNormKept {
 
   const LayerNormArguments& arguments;
   const Pair* pairs;
-  Group group = RowGrid<Group>::GroupOf(1, Shape::kWholeBlocks);
-  RowMean<T, Group, float> mean{arguments.reciprocal, arguments.width};
+  Group group;
+  RowMean<T, Group, float> mean = RowMean<T, Group, float>(arguments.reciprocal, arguments.width);
   Kept kept = {};
   RowBeginning<T, false> beginning = {};
 
@@ -75,8 +76,8 @@ struct LayerNormKept {
     kept.Load(span, RowAt(row) + span.FirstElement(Width()), row + 1 == Rows());
     beginning.LoadWithin(RowAt(row));
   }
-  __device__ __forceinline__ void FetchRow(unsigned row) const {
-    FetchAhead(RowAt(row), arguments.width * std::int64_t{sizeof(T)}, 0, 1);
+  __device__ __forceinline__ void FetchRow(unsigned row, unsigned block = 0, unsigned blocks = 1) const {
+    FetchAhead(RowAt(row), arguments.width * std::int64_t{sizeof(T)}, block, blocks);
   }
 
   /// `span()` finds a Span, `row()` the row.
@@ -158,6 +159,47 @@ __device__ __forceinline__ void NormaliseByBlock(LayerNormKept<T, Shape>& own, A
   alike.End();
 }
 
+/// The same of blocks that share rows, and stay. Each keeps the parameters of its share.
+template <typename T, typename Shape>
+__global__ void __launch_bounds__(MostThreadsOfKeptCluster(Shape::kBytes / 4), 2)
+    LayerNormKeptByClustersKernel(const __grid_constant__ LayerNormArguments arguments) {
+  AwaitEarlierWork(arguments);
+  extern __shared__ Granule granules_of_block[];
+  auto* const pairs = reinterpret_cast<KeptPair<T, Shape>*>(granules_of_block);
+  const int blocks = arguments.tuning.cluster_blocks;
+  TicketRows<2> alike(arguments.tickets, blocks);
+  const BlockGroup group(blocks, true);
+  const int threads_before = static_cast<int>(group.block() * blockDim.x);
+  constexpr int kWords = Shape::kBytes / 4;
+  const int first = threads_before * kWords;
+  LayerNormKept<T, Shape> own{arguments, pairs - first, group};
+  const auto fetch = [&](unsigned row) {
+    if (threadIdx.x == 0 && row < own.Rows()) {
+      own.FetchRow(row, group.block(), static_cast<unsigned>(blocks));
+    }
+  };
+  fetch(alike.Row());
+  const auto odd = static_cast<int>(alike.Kind());
+  const Segment& only = arguments.table.only;
+  KeepParameters(pairs, static_cast<const T*>(UsualParameterAt(only.inputs[kLayerNormWeightInput])),
+                 static_cast<const T*>(UsualParameterAt(only.inputs[kLayerNormBiasInput])), own.Width(), odd, first,
+                 first + static_cast<int>(blockDim.x) * kWords);
+  __syncthreads();
+  typename LayerNormKept<T, Shape>::Span span(own.Width(), odd, threads_before);
+  const auto same_span = [&] { return span; };
+#pragma unroll 1
+  for (; alike.Row() < own.Rows(); alike.GoOn()) {
+    alike.Ask(group);
+    span.Forget();
+    own.Load(span, alike.Row());
+    fetch(alike.Next());
+    const auto moments = own.Reduce(same_span);
+    alike.Tell(group);
+    own.Store(moments, same_span, [&] { return alike.Row(); });
+  }
+  alike.End(group);
+}
+
 /// For the usual launch. The bits are those of LayerNormResidentKernel.
 template <typename T, typename Shape>
 __global__ void __launch_bounds__(kKeptThreads<Shape>, kKeptBlocks<Shape>)
@@ -165,11 +207,12 @@ __global__ void __launch_bounds__(kKeptThreads<Shape>, kKeptBlocks<Shape>)
   AwaitEarlierWork(arguments);
   extern __shared__ Granule granules_of_block[];
   auto* const pairs = reinterpret_cast<KeptPair<T, Shape>*>(granules_of_block);
-  LayerNormKept<T, Shape> own{arguments, pairs};
+  LayerNormKept<T, Shape> own{arguments, pairs, RowGrid<typename Shape::Group>::GroupOf(1, Shape::kWholeBlocks)};
   const Segment& only = arguments.table.only;
   const auto keep = [&](int odd) {
     KeepParameters(pairs, static_cast<const T*>(UsualParameterAt(only.inputs[kLayerNormWeightInput])),
-                   static_cast<const T*>(UsualParameterAt(only.inputs[kLayerNormBiasInput])), own.Width(), odd);
+                   static_cast<const T*>(UsualParameterAt(only.inputs[kLayerNormBiasInput])), own.Width(), odd, 0,
+                   own.Width() / 2 + 1);
     __syncthreads();
   };
   if constexpr (Shape::kOfBlocks) {

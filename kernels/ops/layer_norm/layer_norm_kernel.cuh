@@ -7,10 +7,11 @@
 #include <type_traits>
 
 #include "kernels/ops/layer_norm/layer_norm_again.cuh"
+#include "kernels/ops/layer_norm/layer_norm_held.cuh"
 #include "kernels/ops/layer_norm/layer_norm_kept.cuh"
+#include "kernels/ops/layer_norm/layer_norm_kept_wide.cuh"
 #include "kernels/ops/layer_norm/layer_norm_row.cuh"
 #include "kernels/ops/layer_norm/layer_norm_stream.cuh"
-#include "kernels/primitives/row_beginning.cuh"
 #include "kernels/primitives/row_launch.cuh"
 #include "kernels/primitives/row_mean.cuh"
 #include "kernels/primitives/row_moments.cuh"
@@ -19,30 +20,6 @@
 #include "kernels/primitives/row_tuning.h"
 
 namespace kernelwire {
-
-/// From moments to outputs of a held row, where `parameters(v, weights, biases, ...)` finds those of its vector `v`.
-template <typename Held, typename Group, typename Row, typename Acc, typename Factor, typename Parameters>
-__device__ __forceinline__ void StoreNormalisedBy(const Group& group, const Held& held, const Row& row,
-                                                  const Normalisation<Acc, Factor>& normalisation, Granule* out,
-                                                  const Parameters& parameters) {
-  using T = typename Held::Element;
-  // In words a lane has many elements beside much else; a few are not unpacked anew.
-  constexpr bool kAgain = std::is_same_v<typename Held::Unit, Word> && Held::kHeld > 16 && !Held::kInShared;
-  const unsigned zero = kAgain ? UnknownZero() : 0;
-  Held::Store(group, row.y, row.x.count, out, [&](int v, int, auto... full) {
-    Acc values[Held::kLength];
-    Acc weights[Held::kLength];
-    Acc biases[Held::kLength];
-    if constexpr (kAgain) {
-      UnpackAgain<T>(held.vectors[v], zero, values);
-    } else {
-      Unpack<T>(held.vectors[v], values);
-    }
-    parameters(v, weights, biases, full...);
-    Normalise(normalisation, weights, biases, values);
-    return Pack<T>(values);
-  });
-}
 
 /// With parameters of its type. `kAtOnce`: how many vectors of each are asked for at a time, 0 if all have been asked
 /// for already; `kBegun`: how many have.
@@ -102,21 +79,6 @@ __device__ __forceinline__ void StoreNormalisedByWide(const Group& group, const 
 /// Where a held row finds the bias that was left out beside its weight: memory that nobody writes, so that it is zeros
 /// from the first use of the device on. Each file of kernels has its own.
 static __device__ Granule zeros_of_row[kLongestHeldRow / sizeof(Granule)];
-
-/// What is read of a row: besides the thread's own part, for blocks, its beginning.
-template <typename Held>
-struct LayerNormLoads : RowLoads<Held, FillZero> {
-  RowBeginning<typename Held::Element, Held::kPlain> beginning;
-
-  using RowLoads<Held, FillZero>::RowLoads;
-  template <typename Group, typename Row>
-  __device__ __forceinline__ void Begin(const Group& group, const Row& row) {
-    if constexpr (std::is_same_v<Group, BlockGroup>) {
-      beginning.Load(row.x.data, row.x.count);
-    }
-    RowLoads<Held, FillZero>::Begin(group, row);
-  }
-};
 
 /// How many threads a multiprocessor has at a time, where lanes have rows. In the usual launch fewer registers are
 /// enough, and more threads hide more of what rows wait for between so many instructions (up to 6 % of the time on an
@@ -213,7 +175,8 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess),
       NormaliseAgain<Held, Acc>(group, row, moments, arguments.epsilon);
     }
   };
-  ForEachRow<kAhead, kAccess>(group, arguments.tuning, arguments.total_rows, row_at, space, Loads(space.In(0)), finish);
+  ForEachRow<kAhead, kAccess>(group, NoTickets{}, arguments.tuning, arguments.total_rows, row_at, space,
+                              Loads(space.In(0)), finish);
 }
 
 template <typename T, bool kFew>
@@ -227,6 +190,14 @@ struct LayerNormKernels {
                                kFew && InVectors(kAccess) && Shape::kBytes <= 64 && !Shape::kReadsMuch>;
   template <typename Shape>
   static constexpr auto kKept = &LayerNormKeptKernel<T, Shape>;
+  template <typename Shape>
+  static constexpr auto KeptByClusters() {
+    if constexpr (sizeof(T) == 4) {
+      return &LayerNormWideKeptKernel<Shape>;
+    } else {
+      return &LayerNormKeptByClustersKernel<T, Shape>;
+    }
+  }
   template <typename Shape>
   static constexpr std::size_t kPairBytes = sizeof(KeptPair<T, Shape>);
   template <typename Out, StreamAccess kAccess>

@@ -160,6 +160,7 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess),
       !(Shape::kOfWords && Shape::kOfBlocks) && (Shape::kBytes <= 64 || (Held::kPlain && Shape::kOfBlocks));
   const int blocks = arguments.tuning.cluster_blocks;
   const int width = static_cast<int>(arguments.width);
+  TicketsOf<Shape> tickets(arguments.tickets, blocks);
   auto group = RowGrid<typename Shape::Group>::GroupOf(blocks, Shape::kWholeBlocks);
   const RowMean<T, typename Shape::Group, Acc> mean(arguments.reciprocal, width);
   const HeldSpace<T, Shape, kAccess, 1> space;
@@ -171,7 +172,7 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess),
     }
   };
   ForEachRow<Shape::kLooksAhead, kAccess>(
-      group, arguments.tuning, arguments.total_rows, row_at, space, Loads(space.In(0)),
+      group, tickets, arguments.tuning, arguments.total_rows, row_at, space, Loads(space.In(0)),
       [&](const auto& row, Loads& loads, const auto& /*again*/) {
         DeviceParameter<Held, Acc, kAccess> weight(row.weight_word, row.weight, Acc{1});
         if (kFetched) {
@@ -179,6 +180,7 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess),
         }
         const auto sum = WithSummed<Shape>(
             group, loads, row, [&](const auto& summed) { return TotalOfSquares<T>(group, SumOfSquares<Acc>(summed)); });
+        tickets.Tell(group);
         loads.x.StayPacked();
         weight.StayPacked();
         const RmsFactor<T, Acc> scale(mean(sum), arguments.epsilon);

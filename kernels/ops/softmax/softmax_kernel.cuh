@@ -145,6 +145,7 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess), Shape::ResidentB
   using Held = HeldRow<T, Shape, kAccess, 1>;
   using Loads = RowLoads<Held, FillMinusInfinity>;
   const int blocks = arguments.tuning.cluster_blocks;
+  TicketsOf<Shape> tickets(arguments.tickets, blocks);
   auto group = RowGrid<typename Shape::Group>::GroupOf(blocks, Shape::kWholeBlocks);
   const HeldSpace<T, Shape, kAccess, 1> space;
   const Loads begin(space.In(0));
@@ -165,9 +166,11 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess), Shape::ResidentB
         return Agree(group, summed, exponentials);
       }
     });
+    tickets.Tell(group);
     StoreResults<kLog>(group, loads.x, row, agreed, exponentials, space.Out());
   };
-  ForEachRow<Shape::kLooksAhead, kAccess>(group, arguments.tuning, arguments.pieces, row_at, space, begin, work_on);
+  ForEachRow<Shape::kLooksAhead, kAccess>(group, tickets, arguments.tuning, arguments.pieces, row_at, space, begin,
+                                          work_on);
 }
 
 template <typename T, bool kLog>
