@@ -7,6 +7,8 @@
 
 #include <cstdint>
 
+#include "kernels/primitives/row_tickets.cuh"
+
 namespace kernelwire {
 
 /// Of lanes: `turns` rows of each group of a block, whose rows are neighbours. Blocks come in twos, whose rows lie
@@ -77,10 +79,7 @@ class AlikeRowsOfBlock {
 
   __device__ __forceinline__ void End() const {
     if (threadIdx.x == 0) {
-      __threadfence();
-      if (atomicAdd(tickets_ + 2, 1U) == gridDim.x - 1) {
-        tickets_[0] = tickets_[1] = tickets_[2] = 0;
-      }
+      LeaveTickets(tickets_, gridDim.x);
     }
   }
 

@@ -234,8 +234,8 @@ cudaError_t LaunchHeld(RowAccess access, const Arguments& arguments, std::int64_
     if constexpr (Shape::kOfBlocks && !Shape::kInShared &&
                   HasKeptClusters(Kernels::kWork, sizeof(T), kWords, Shape::BlockThreads(RowAccess::kOdd))) {
       if (arguments.tuning.keeps_parameters && arguments.tuning.cluster_blocks > 1) {
-        return LaunchKeptByClusters < Shape, Kernels::template KeptByClusters<Shape>(),
-               sizeof(T) == 2 ? 2 : 1 > (arguments, rows, stream);
+        constexpr std::int64_t kAlike = 4 / sizeof(T);  // elements of a word, with which rows begin by turns
+        return LaunchKeptByClusters<Shape, Kernels::template KeptByClusters<Shape>(), kAlike>(arguments, rows, stream);
       }
     }
     if constexpr (HasKeptParameters(Kernels::kWork, sizeof(T), Shape::Group::kLanes)) {

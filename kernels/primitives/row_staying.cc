@@ -1,7 +1,6 @@
 #include "kernels/primitives/row_staying.h"
 
 #include <algorithm>
-#include <cstddef>
 
 #include "kernels/primitives/row_tuning_tables.h"
 
@@ -22,8 +21,7 @@ std::int64_t LeastMibOf(RowWork work, std::int64_t row_bytes, int element_bytes)
 
 RowTuning StayForMany(RowWork work, std::int64_t row_bytes, std::int64_t rows, int element_bytes, RowTuning tuning) {
   const bool has_kernels = tuning.method == RowTuning::Method::kBlocks && tuning.cluster_blocks > 1 &&
-                           !tuning.in_shared &&
-                           HasStayingClusters(work, static_cast<std::size_t>(element_bytes), tuning.vectors);
+                           !tuning.in_shared && HasStayingClusters(work, element_bytes, tuning.vectors);
   if (!has_kernels || MibOf(row_bytes, rows) < LeastMibOf(work, row_bytes, element_bytes)) {
     return tuning;
   }

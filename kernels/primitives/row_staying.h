@@ -2,7 +2,6 @@
 #ifndef KERNELWIRE_KERNELS_PRIMITIVES_ROW_STAYING_H_
 #define KERNELWIRE_KERNELS_PRIMITIVES_ROW_STAYING_H_
 
-#include <cstddef>
 #include <cstdint>
 
 #include "kernels/primitives/row_tuning.h"
@@ -12,7 +11,7 @@ namespace kernelwire {
 /// Whether there are kernels so, where threads have so many words each: those that blocks of a cluster have. Two inputs
 /// in 2-byte elements would want more registers than there are, and are no faster; layer_norm has a way of its own, in
 /// which clusters keep parameters as well (row_keeping.h).
-constexpr bool HasStayingClusters(RowWork work, std::size_t element_bytes, int words) {
+constexpr bool HasStayingClusters(RowWork work, int element_bytes, int words) {
   return words >= 20 && work != RowWork::kMoments && (work != RowWork::kTwoInputs || element_bytes == 4);
 }
 

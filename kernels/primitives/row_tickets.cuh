@@ -19,6 +19,15 @@
 
 namespace kernelwire {
 
+/// A thread calls it that takes no more tickets of the launch's first two; the last of so many `takers` leaves those,
+/// and the third, in which they are counted, at zero.
+__device__ __forceinline__ void LeaveTickets(std::uint32_t* tickets, unsigned takers) {
+  __threadfence();
+  if (atomicAdd(tickets + 2, 1U) == takers - 1) {
+    tickets[0] = tickets[1] = tickets[2] = 0;
+  }
+}
+
 /// Of a cluster of `blocks` blocks, all of whose threads construct one, before their BlockGroup `group`, and call each
 /// function but Next together:
 ///
@@ -92,10 +101,7 @@ class TicketRows {
       Await(Slot(1));  // what is on its way to this block
     }
     if (threadIdx.x == 0 && group.block() == 0) {
-      __threadfence();
-      if (atomicAdd(tickets_ + 2, 1U) == gridDim.x / blocks_ - 1) {
-        tickets_[0] = tickets_[1] = tickets_[2] = 0;
-      }
+      LeaveTickets(tickets_, gridDim.x / blocks_);
     }
   }
 

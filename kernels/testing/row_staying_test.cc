@@ -67,7 +67,7 @@ TEST(RowStayingTest, RowsAreHeldAsByClustersThatDoNotStay) {
         ASSERT_EQ(stays.cluster_blocks, usual.cluster_blocks) << width;
         ASSERT_FALSE(usual.stays);
         if (stays.stays) {
-          ASSERT_TRUE(HasStayingClusters(work, static_cast<std::size_t>(element_bytes), stays.vectors)) << width;
+          ASSERT_TRUE(HasStayingClusters(work, element_bytes, stays.vectors)) << width;
           ASSERT_EQ(stays.vector_bytes, 4) << width;
           ASSERT_GT(stays.rows_ahead, 0) << width;
         }
