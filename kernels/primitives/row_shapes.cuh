@@ -246,13 +246,12 @@ cudaError_t WithWordShape(const RowTuning& tuning, F&& f) {
 
 /// The same of blocks, with the first shape from WordsOfBlocks(kWork).by_words[kIndex] on that has so many words and at
 /// least so many threads.
-template <RowWork kWork, int kIndex, typename F>
+template <RowWork kWork, int kElementBytes, int kIndex, typename F>
 cudaError_t WithWordsOfBlocks(const RowTuning& tuning, F&& f) {
-  constexpr const BlockWordShapes& kShapes = WordsOfBlocks(kWork);
-  constexpr BlockWords kIts = kShapes.by_words[kIndex];
-  if constexpr (kIndex + 1 < kShapes.count) {
+  constexpr BlockWords kIts = WordsOfBlocks(kWork).by_words[kIndex];
+  if constexpr (kIndex + 1 < CountOfWords(kWork, kElementBytes)) {
     if (tuning.vectors != kIts.words || tuning.threads > kIts.threads) {
-      return WithWordsOfBlocks<kWork, kIndex + 1>(tuning, f);
+      return WithWordsOfBlocks<kWork, kElementBytes, kIndex + 1>(tuning, f);
     }
   }
   return f(RowShapeOfWords<BlockGroup, kIts.words, 0, kIts.threads, kIts.at_a_time>{});
@@ -315,7 +314,7 @@ cudaError_t WithRowShape(const RowTuning& tuning, F&& f) {
         }
       }
       if (of_blocks) {
-        return WithWordsOfBlocks<kWork, WordsInUse(kWork, kElementBytes).first>(tuning, f);
+        return WithWordsOfBlocks<kWork, kElementBytes, WordsInUse(kWork, kElementBytes).first>(tuning, f);
       }
       return WithWordShape<kElementBytes, 0>(tuning, f);
     }

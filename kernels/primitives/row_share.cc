@@ -36,12 +36,12 @@ struct WordsOfShare {
 /// and have the fewest threads. Others, which wait longer between their instructions, leave up to an eleventh empty for
 /// more threads to hide that.
 WordsOfShare ShareWords(RowWork work, int element_bytes, std::int64_t share) {
-  const BlockWordShapes& shapes = WordsOfBlocks(work);
   const ShapesInUse used = WordsInUse(work, element_bytes);
   const int elevenths = AreNorms(work) ? 11 : 12;
   WordsOfShare best(work, used.first, share);
   std::int64_t least = kLongestHeldRow;
-  for (int i = used.first; i < shapes.count && (i < used.behind || least == kLongestHeldRow); ++i) {
+  for (int i = used.first; i < CountOfWords(work, element_bytes) && (i < used.behind || least == kLongestHeldRow);
+       ++i) {
     const WordsOfShare next(work, i, share);
     if (next.threads <= MostThreadsOfWords(work, i)) {
       least = std::min(least, next.held);
@@ -69,7 +69,7 @@ WordsOfShare ShareWordsThatEndWell(RowWork work, int element_bytes, std::int64_t
   const auto words_of_last = [&](const WordsOfShare& shape) { return (share - 1) % (32 * shape.words) + 1; };
   WordsOfShare best = usual;
   bool found = false;
-  for (int i = 0; i < WordsOfBlocks(work).count && words_of_last(usual) > 16 * usual.words; ++i) {
+  for (int i = 0; i < CountOfWords(work, element_bytes) && words_of_last(usual) > 16 * usual.words; ++i) {
     const WordsOfShare next(work, i, share);
     const bool ends_well = words_of_last(next) * 10 <= 3 * 32 * next.words && next.held * 4 <= share * 5;
     const bool fits = next.words >= kLeastWords && next.threads >= 128 && next.threads <= MostThreadsOfWords(work, i);
@@ -89,7 +89,7 @@ WordsOfShare ShareFewWordsThatEndWell(RowWork work, int element_bytes, std::int6
   constexpr int kMostThreads = 224;
   constexpr std::int64_t kLeastShare = 192 * 14;  // in fewer warps large tensors lose up to 8 %
   const WordsOfShare usual = ShareWordsThatEndWell(work, element_bytes, share);
-  for (int i = 0; i < WordsOfBlocks(work).count && usual.words >= 24 && share > kLeastShare; ++i) {
+  for (int i = 0; i < CountOfWords(work, element_bytes) && usual.words >= 24 && share > kLeastShare; ++i) {
     const WordsOfShare next(work, i, share);
     if (next.words < 24 && next.threads <= kMostThreads) {
       return next;
@@ -119,11 +119,18 @@ bool FillRegisters(const WordsOfCluster& cluster, int warps) { return warps % (c
 /// Small blocks begin and end often, each at its own time, so that a multiprocessor always has some that read and some
 /// that write; as many of them as have a share each, and no power of two, leave little empty. Of softmax and layer_norm
 /// threads have 24 words, unless others leave so much less empty that it makes good what they are slower by.
-WordsOfCluster ShareAmongBlocks(RowWork work, std::int64_t row_words) {
+WordsOfCluster ShareAmongBlocks(RowWork work, std::int64_t row_words, int element_bytes) {
   const WordsOfCluster most(28, row_words);
   if (AreNorms(work)) {
-    const WordsOfCluster usual(20, row_words);
-    return usual.threads <= MostThreadsOfWords(work, 3) ? usual : most;
+    constexpr int kUsual = 3;
+    constexpr int kFewThreads = 5;  // with many words, of which a multiprocessor has registers for three blocks
+    for (const int shape : {kUsual, kFewThreads}) {
+      const WordsOfCluster shared(WordsOfBlocks(work).by_words[shape].words, row_words);
+      if (shape < CountOfWords(work, element_bytes) && shared.threads <= MostThreadsOfWords(work, shape)) {
+        return shared;
+      }
+    }
+    return most;
   }
   const WordsOfCluster usual(24, row_words);
   // Their blocks keep parameters: up to 1.24 times as fast on an H200.
@@ -173,7 +180,7 @@ RowTuning ShareInRegisters(RowWork work, std::int64_t row_words, int element_byt
   const bool small = row_words <= kMostOfSmallBlocks || row_words > kMostThatFit || !of_moments || element_bytes == 2;
   RowTuning tuning;
   if (clusters && small && row_words > (of_moments ? most_alone : 2 * kMostOfShare)) {
-    const WordsOfCluster shared = ShareAmongBlocks(work, row_words);
+    const WordsOfCluster shared = ShareAmongBlocks(work, row_words, element_bytes);
     tuning.threads = shared.threads;
     tuning.vectors = shared.words;
     tuning.cluster_blocks = static_cast<int>(shared.blocks);

@@ -119,7 +119,7 @@ void ExpectKernelOfWords(RowWork work, int element_bytes, const RowTuning& tunin
   const BlockWordShapes& shapes = WordsOfBlocks(work);
   int shape = 0;
   while (shapes.by_words[shape].words != tuning.vectors || shapes.by_words[shape].threads < tuning.threads) {
-    ASSERT_LT(++shape, shapes.count);
+    ASSERT_LT(++shape, CountOfWords(work, element_bytes));
   }
 }
 
