@@ -27,6 +27,16 @@ __device__ __forceinline__ void ExpectBytes(SharedAddress barrier, unsigned byte
 #endif
 }
 
+/// One thread says that its next phase waits for none: it is over, and what the thread has written before is visible to
+/// who waits for it.
+__device__ __forceinline__ void ExpectNothing(SharedAddress barrier) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
+#else
+  static_cast<void>(barrier);
+#endif
+}
+
 /// Waits for the bytes of a phase; phases alternate between 0 and 1. What has arrived is visible to the caller.
 __device__ __forceinline__ void AwaitBytes(SharedAddress barrier, unsigned phase) {
 #if __CUDA_ARCH__ >= 900

@@ -23,6 +23,11 @@ constexpr bool HasKeptClusters(RowWork work, int element_bytes, int words, int t
 /// the registers that it wants.
 constexpr int MostThreadsOfKeptCluster(int words) { return words > 24 ? 320 : 384; }
 
+/// The same for rows that lie one after another in whole vectors, and are looked ahead to.
+constexpr bool HasKeptClustersInVectors(RowWork work, int element_bytes, bool looks_ahead) {
+  return work == RowWork::kMoments && element_bytes <= 4 && looks_ahead;
+}
+
 /// The threads of a block there whose lanes have so many words of rows of their own.
 constexpr int ThreadsOfKeptBlock(int words) { return words < 16 ? 256 : 128; }
 

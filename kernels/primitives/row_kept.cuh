@@ -51,8 +51,8 @@ cudaError_t LaunchKept(const Arguments& arguments, std::int64_t rows, cudaStream
   return LaunchKernel(kKernel, shape, stream, arguments);
 }
 
-/// The same by clusters (row_tickets.cuh), each block of which keeps what its threads have room for: of 2-byte elements
-/// two for a word, of which each cluster has every second row, of 4-byte elements one.
+/// The same by clusters (row_tickets.cuh), each block of which keeps what its threads have room for, twice the row.
+/// `kAlike`: which rows begin alike, see TicketRows.
 template <typename Shape, auto kKernel, std::int64_t kAlike, typename Arguments>
 cudaError_t LaunchKeptByClusters(const Arguments& arguments, std::int64_t rows, cudaStream_t stream) {
   const RowTuning& tuning = arguments.tuning;
@@ -60,8 +60,8 @@ cudaError_t LaunchKeptByClusters(const Arguments& arguments, std::int64_t rows, 
   shape.threads = static_cast<unsigned>(tuning.threads);
   shape.cluster_blocks = static_cast<unsigned>(tuning.cluster_blocks);
   shape.balances_clusters = tuning.balanced;
-  shape.shared_bytes = std::size_t{shape.threads} * (Shape::kBytes / 4) * 8 +
-                       BlockGroup::SpaceOf(shape.threads / 32, shape.cluster_blocks, true);
+  shape.shared_bytes = std::size_t{2} * shape.threads * Shape::kBytes +
+                       BlockGroup::SpaceOf(shape.threads / 32, shape.cluster_blocks, Shape::kWholeBlocks);
   const std::int64_t room = RoomForClusters<kKernel>(shape);
   const std::int64_t alike = std::min((rows + kAlike - 1) / kAlike, std::max<std::int64_t>(room / kAlike, 1));
   shape.blocks = alike * kAlike * shape.cluster_blocks;

@@ -10,10 +10,10 @@
 
 #include "kernels/device/launch.cuh"
 #include "kernels/device/memory_rate.cuh"
-#include "kernels/primitives/fetch_ahead.cuh"
 #include "kernels/primitives/row_access.h"
 #include "kernels/primitives/row_group.cuh"
 #include "kernels/primitives/row_kept.cuh"
+#include "kernels/primitives/row_loop.cuh"
 #include "kernels/primitives/row_parts.h"
 #include "kernels/primitives/row_room.cuh"
 #include "kernels/primitives/row_shapes.cuh"
@@ -26,111 +26,6 @@
 #include "kernels/primitives/row_vectors.cuh"
 
 namespace kernelwire {
-
-/// Whether there is code of its own for warps all of whose lanes have a row, which are all but the last, and code for
-/// the others: words of short rows would ask at every step. In the usual launch the longer code is slower.
-template <typename Group, typename Loads, RowAccess kAccess>
-inline constexpr bool kForkTogether =
-    Group::kLanes > 1 && Group::kLanes < 32 && decltype(Loads::x)::kStoresTogether&& kAccess == RowAccess::kShifted;
-
-/// Asks for the rows that a block to come begins with, RowTuning::rows_ahead behind those from `index` on. Lanes' rows
-/// are known to be neighbours in the usual launch only.
-template <RowAccess kAccess, typename Loads, typename Group, typename RowAt>
-__device__ __forceinline__ void FetchRowsAhead(const Group& group, const RowTuning& tuning, std::int64_t rows,
-                                               const RowAt& row_at, std::int64_t index) {
-  constexpr bool kOfBlock = std::is_same_v<Group, BlockGroup>;
-  if constexpr (kOfBlock || (kInUsualLaunch<kAccess> && Group::kLanes > 1)) {
-    const std::int64_t then = index + tuning.rows_ahead;
-    const int count = kOfBlock ? 1 : tuning.rows_of_block;
-    if (threadIdx.x == 0 && tuning.rows_ahead > 0 && then + count <= rows) {
-      Loads::ForEachSource(row_at(then), [&](const auto& source) {
-        const auto row_bytes = source.count * std::int64_t{sizeof(*source.data)};
-        if constexpr (kOfBlock) {
-          FetchAhead(source.data, row_bytes, group.block(), static_cast<unsigned>(tuning.cluster_blocks));
-        } else {
-          FetchAhead(source.data, count * row_bytes, 0, 1);
-        }
-      });
-    }
-  }
-}
-
-/// Calls body(row, loads, again) for each row of the group's, where row = row_at(index), `loads` has what it reads of
-/// it, and again() finds the row once more, for kernels that would not have the registers to remember it. A group that
-/// looks ahead asks for the next row before it works on this one, so that memory does not rest while threads agree on a
-/// sum.
-template <bool kLooksAhead, RowAccess kAccess, typename Group, typename RowAt, typename Space, typename Loads,
-          typename Body>
-__device__ __forceinline__ void ForEachRow(Group& group, const NoTickets& /*none*/, const RowTuning& tuning,
-                                           std::int64_t rows, const RowAt& row_at, const Space& /*space*/, Loads next,
-                                           const Body& body) {
-  using Grid = RowGrid<Group>;
-  const int cluster_blocks = tuning.cluster_blocks;
-  // Rows that pass through shared memory leave their place before the next one comes there; others are on their way
-  // together.
-  constexpr bool kTogether = kLooksAhead && Space::kGranules == 0;
-  const std::int64_t step = Grid::RowsOfGrid(cluster_blocks);
-  std::int64_t index = Grid::FirstRow(cluster_blocks);
-  if (kLooksAhead && index < rows) {
-    next.Begin(group, row_at(index));
-  }
-  const auto work_on_row = [&] {
-    const auto row = row_at(index);  // found again, where rows are looked ahead to, rather than kept in registers
-    if constexpr (!kLooksAhead) {
-      FetchRowsAhead<kAccess, Loads>(group, tuning, rows, row_at, index);  // now, when registers hold nothing yet
-      next.Begin(group, row);
-    }
-    Loads loads = next;
-    if (!kTogether) {
-      loads.Finish(group, row);
-    }
-    index += step;
-    asm volatile("" : "+l"(index));
-    if (kLooksAhead && index < rows) {
-      next.Begin(group, row_at(index));
-    }
-    if (kTogether) {
-      loads.Finish(group, row);
-    }
-    body(row, loads, [&] {
-      std::int64_t same = index - step;
-      asm volatile("" : "+l"(same));
-      return row_at(same);
-    });
-  };
-  while (index < rows) {
-    Grid::Begin(group, index, rows);
-    if constexpr (kForkTogether<Group, Loads, kAccess>) {
-      if (group.IsTogether()) {
-        group.Begin(true);
-        work_on_row();
-      } else {
-        group.Begin(false);
-        work_on_row();
-      }
-    } else {
-      work_on_row();
-    }
-  }
-}
-
-/// The same of a cluster that stays.
-template <bool kLooksAhead, RowAccess kAccess, typename RowAt, typename Space, typename Loads, typename Body>
-__device__ __forceinline__ void ForEachRow(BlockGroup& group, TicketRows<1>& tickets, const RowTuning& tuning,
-                                           std::int64_t rows, const RowAt& row_at, const Space& /*space*/, Loads begin,
-                                           const Body& body) {
-  static_assert(!kLooksAhead && Space::kGranules == 0);
-  for (; tickets.Row() < rows; tickets.GoOn()) {
-    tickets.Ask(group);
-    const auto row = row_at(tickets.Row());
-    FetchRowsAhead<kAccess, Loads>(group, tuning, rows, row_at, tickets.Row());
-    Loads loads = begin;
-    loads.Begin(group, row);
-    loads.Finish(group, row);
-    body(row, loads, [&] { return row_at(tickets.Row()); });
-  }
-  tickets.End(group);
-}
 
 /// Launches a kernel over `rows`, with the shared memory of a RowSpace, that goes on with row + RowsOfGrid() until none
 /// is left. Lanes get blocks for all of their rows; blocks that look ahead, or take tickets, stay, as many as there is
@@ -207,75 +102,94 @@ cudaError_t LaunchStream(const Arguments& arguments, std::int64_t rows, cudaStre
   return error;
 }
 
-/// Launches rows that threads of `Shape` hold. In the usual launch rows that begin anywhere are held in words, but for
-/// tiled ones.
+template <typename T, typename Kernels, typename Shape, RowAccess kAccess, typename Arguments>
+cudaError_t LaunchHeldBy(const Arguments& arguments, std::int64_t rows, cudaStream_t stream) {
+  return LaunchRows<typename Shape::Group, HeldSpace<T, Shape, kAccess, Kernels::kInputs>,
+                    Kernels::template kHeld<Shape, kAccess>>(arguments, rows, stream);
+}
+
+/// Launches rows that threads of `Shape` hold in words, as those that begin anywhere are held in the usual launch.
+template <typename T, typename Kernels, typename Shape, typename Arguments>
+cudaError_t LaunchHeldInWords(RowAccess access, const Arguments& arguments, std::int64_t rows, cudaStream_t stream) {
+  constexpr int kWords = Shape::kBytes / 4;
+  if constexpr (!Shape::kOfBlocks && HasTileOfWords(Kernels::kWork, sizeof(T), Shape::Group::kLanes, kWords)) {
+    if (arguments.tuning.in_tile) {
+      return LaunchHeldBy<T, Kernels, Shape, RowAccess::kTiled>(arguments, rows, stream);
+    }
+  }
+  if constexpr (Shape::kOfBlocks && HasStayingClusters(Kernels::kWork, sizeof(T), kWords) && !Shape::kInShared) {
+    if (arguments.tuning.stays) {
+      return LaunchHeldBy<T, Kernels, StayingShape<Shape>, RowAccess::kOdd>(arguments, rows, stream);
+    }
+  }
+  if constexpr (Shape::kOfBlocks && !Shape::kInShared &&
+                HasKeptClusters(Kernels::kWork, sizeof(T), kWords, Shape::BlockThreads(RowAccess::kOdd))) {
+    if (arguments.tuning.keeps_parameters && arguments.tuning.cluster_blocks > 1) {
+      constexpr std::int64_t kAlike = 4 / sizeof(T);  // elements of a word, with which rows begin by turns
+      return LaunchKeptByClusters<Shape, Kernels::template KeptByClusters<Shape>(), kAlike>(arguments, rows, stream);
+    }
+  }
+  if constexpr (HasKeptParameters(Kernels::kWork, sizeof(T), Shape::Group::kLanes)) {
+    if (arguments.tuning.keeps_parameters) {
+      return LaunchKept<Shape, Kernels::template kPairBytes<Shape>, Kernels::template kKept<Shape>>(arguments, rows,
+                                                                                                    stream);
+    }
+  }
+  constexpr RowAccess kUsual = Shape::kOfThreads ? RowAccess::kTiled : RowAccess::kOdd;
+  return access == RowAccess::kPlain || access == RowAccess::kShifted
+             ? LaunchHeldBy<T, Kernels, Shape, RowAccess::kShifted>(arguments, rows, stream)
+             : LaunchHeldBy<T, Kernels, Shape, kUsual>(arguments, rows, stream);
+}
+
+/// The same of rows of whole vectors that lie one after another, in the usual launch.
+template <typename T, typename Kernels, typename Shape, typename Arguments>
+cudaError_t LaunchHeldDensely(const Arguments& arguments, std::int64_t rows, cudaStream_t stream) {
+  if constexpr (Shape::kOfBlocks) {
+    if constexpr (HasStayingClustersInVectors(Kernels::kWork, Shape::kVectors, Shape::kLooksAhead)) {
+      if (arguments.tuning.stays) {
+        return LaunchHeldBy<T, Kernels, StayingShape<Shape>, RowAccess::kDense>(arguments, rows, stream);
+      }
+    }
+    if constexpr (HasKeptClustersInVectors(Kernels::kWork, sizeof(T), Shape::kLooksAhead)) {
+      if (arguments.tuning.keeps_parameters) {
+        return LaunchKeptByClusters<Shape, Kernels::template KeptByClusters<Shape>(), 1>(arguments, rows, stream);
+      }
+    }
+  }
+  return LaunchHeldBy<T, Kernels, Shape, RowAccess::kDense>(arguments, rows, stream);
+}
+
+/// Launches rows that threads of `Shape` hold.
 template <typename T, typename Kernels, typename Shape, typename Arguments>
 cudaError_t LaunchHeld(RowAccess access, const Arguments& arguments, std::int64_t rows, cudaStream_t stream) {
-  const auto launch = [&](auto tag) {
-    constexpr RowAccess kAccess = decltype(tag)::value;
-    return LaunchRows<typename Shape::Group, HeldSpace<T, Shape, kAccess, Kernels::kInputs>,
-                      Kernels::template kHeld<Shape, kAccess>>(arguments, rows, stream);
-  };
-  if constexpr (kSumsVectors<Shape>) {
-    return launch(AccessTag<RowAccess::kShifted>{});  // others lie in vectors
+  if constexpr (Shape::kStays) {
+    return LaunchHeldBy<T, Kernels, Shape, RowAccess::kDense>(arguments, rows, stream);
+  } else if constexpr (kSumsVectors<Shape>) {
+    return LaunchHeldBy<T, Kernels, Shape, RowAccess::kShifted>(arguments, rows, stream);  // others lie in vectors
   } else if constexpr (Shape::kOfWords) {
-    constexpr int kWords = Shape::kBytes / 4;
-    if constexpr (!Shape::kOfBlocks && HasTileOfWords(Kernels::kWork, sizeof(T), Shape::Group::kLanes, kWords)) {
-      if (arguments.tuning.in_tile) {
-        return launch(AccessTag<RowAccess::kTiled>{});
-      }
-    }
-    if constexpr (Shape::kOfBlocks && HasStayingClusters(Kernels::kWork, sizeof(T), kWords) && !Shape::kInShared) {
-      if (arguments.tuning.stays) {
-        return LaunchRows<BlockGroup, HeldSpace<T, Shape, RowAccess::kOdd, Kernels::kInputs>,
-                          Kernels::template kHeld<StayingShape<Shape>, RowAccess::kOdd>>(arguments, rows, stream);
-      }
-    }
-    if constexpr (Shape::kOfBlocks && !Shape::kInShared &&
-                  HasKeptClusters(Kernels::kWork, sizeof(T), kWords, Shape::BlockThreads(RowAccess::kOdd))) {
-      if (arguments.tuning.keeps_parameters && arguments.tuning.cluster_blocks > 1) {
-        constexpr std::int64_t kAlike = 4 / sizeof(T);  // elements of a word, with which rows begin by turns
-        return LaunchKeptByClusters<Shape, Kernels::template KeptByClusters<Shape>(), kAlike>(arguments, rows, stream);
-      }
-    }
-    if constexpr (HasKeptParameters(Kernels::kWork, sizeof(T), Shape::Group::kLanes)) {
-      if (arguments.tuning.keeps_parameters) {
-        return LaunchKept<Shape, Kernels::template kPairBytes<Shape>, Kernels::template kKept<Shape>>(arguments, rows,
-                                                                                                      stream);
-      }
-    }
-    constexpr RowAccess kUsual = Shape::kOfThreads ? RowAccess::kTiled : RowAccess::kOdd;
-    return access == RowAccess::kPlain || access == RowAccess::kShifted ? launch(AccessTag<RowAccess::kShifted>{})
-                                                                        : launch(AccessTag<kUsual>{});
+    return LaunchHeldInWords<T, Kernels, Shape>(access, arguments, rows, stream);
   } else {
     if constexpr (Kernels::kUsual) {
       if constexpr (Shape::kInTileOfVectors) {
         if (arguments.tuning.in_tile && access == RowAccess::kDense) {
-          return launch(AccessTag<RowAccess::kTiledVectors>{});
+          return LaunchHeldBy<T, Kernels, Shape, RowAccess::kTiledVectors>(arguments, rows, stream);
         }
       }
       if constexpr (Shape::kInTileOfHalves) {
         if (arguments.tuning.in_tile) {
-          return launch(AccessTag<RowAccess::kTiled>{});
+          return LaunchHeldBy<T, Kernels, Shape, RowAccess::kTiled>(arguments, rows, stream);
         }
       }
       if (access == RowAccess::kDense) {
-        if constexpr (Shape::kOfBlocks &&
-                      HasStayingClustersInVectors(Kernels::kWork, Shape::kVectors, Shape::kLooksAhead)) {
-          if (arguments.tuning.stays) {
-            return LaunchRows<BlockGroup, HeldSpace<T, Shape, RowAccess::kDense, Kernels::kInputs>,
-                              Kernels::template kHeld<StayingShape<Shape>, RowAccess::kDense>>(arguments, rows, stream);
-          }
-        }
-        return launch(AccessTag<RowAccess::kDense>{});
+        return LaunchHeldDensely<T, Kernels, Shape>(arguments, rows, stream);
       }
     }
     if constexpr (!Shape::kOfPlainRows) {
       if (!InVectors(access)) {
-        return launch(AccessTag<RowAccess::kShifted>{});
+        return LaunchHeldBy<T, Kernels, Shape, RowAccess::kShifted>(arguments, rows, stream);
       }
     }
-    return launch(AccessTag<RowAccess::kPlain>{});
+    return LaunchHeldBy<T, Kernels, Shape, RowAccess::kPlain>(arguments, rows, stream);
   }
 }
 

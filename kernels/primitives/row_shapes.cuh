@@ -13,6 +13,7 @@
 #include "kernels/primitives/row_of_thread.cuh"
 #include "kernels/primitives/row_shifted.cuh"
 #include "kernels/primitives/row_space.cuh"
+#include "kernels/primitives/row_staying.h"
 #include "kernels/primitives/row_tile.cuh"
 #include "kernels/primitives/row_tile_words.cuh"
 #include "kernels/primitives/row_tuning.h"
@@ -292,6 +293,11 @@ cudaError_t WithBlockShape(const RowTuning& tuning, F&& f) {
   if constexpr (kWork == RowWork::kTwoInputs) {
     if (tuning.vectors == 16) {
       return f(RowShape<BlockGroup, 16, false, true>{});
+    }
+  }
+  if constexpr (HasStayingClustersOfSixteen(kWork, kElementBytes)) {
+    if (tuning.vectors == 16) {
+      return f(StayingShape<RowShape<BlockGroup, 16, false, true>>{});
     }
   }
   if (tuning.vectors == 4) {

@@ -17,6 +17,109 @@ std::int64_t LeastMibOf(RowWork work, std::int64_t row_bytes, int element_bytes)
   return work == RowWork::kTwoInputs || (work == RowWork::kSoftmax && element_bytes == 2) ? kNever : 512;
 }
 
+RowTuning StayWithTwoInputs(std::int64_t row_bytes, std::int64_t rows, RowTuning tuning) {
+  constexpr std::int64_t kLeastMib = 96;  // of fewer, rows are held otherwise
+  const bool has_kernels = tuning.cluster_blocks > 1 && !tuning.in_shared && !tuning.roomy &&
+                           HasStayingClustersInVectors(RowWork::kTwoInputs, tuning.vectors, tuning.looks_ahead);
+  tuning.stays = has_kernels && row_bytes > 256 * kKiB && MibOf(row_bytes, rows) >= kLeastMib;
+  return tuning;
+}
+
+/// A cluster is in one group of a device's multiprocessors, most of which have 16 or some more.
+constexpr std::int64_t kMultiprocessorsOfGroup = 16;
+/// Warps that a multiprocessor has at a time, of threads with the registers for a row and the next one.
+constexpr std::int64_t kWarpsOfMultiprocessor = 16;
+
+/// Blocks of a cluster with so many warps each.
+struct ClusterOfWarps {
+  std::int64_t warps = 0;
+  std::int64_t blocks = 0;
+  std::int64_t filled = 0;  // warps of a group of multiprocessors that have a share of a row
+
+  ClusterOfWarps() = default;
+  ClusterOfWarps(std::int64_t row_warps, std::int64_t warps_of_block)
+      : warps(warps_of_block), blocks((row_warps + warps - 1) / warps) {
+    const std::int64_t blocks_of_group = kMultiprocessorsOfGroup * (kWarpsOfMultiprocessor / warps);
+    filled = blocks_of_group / blocks * row_warps;
+  }
+};
+
+/// Blocks that share a row of so many warps such that most multiprocessors are busy: the smallest, which leave more of
+/// them something to do, or the largest of up to 8 warps, which have more of memory on its way. Those of a warp wait
+/// for each other more than they gain.
+ClusterOfWarps ShareWarps(std::int64_t row_warps, std::int64_t most_warps, bool large) {
+  constexpr std::int64_t kLeastWarps = 2;
+  constexpr std::int64_t kLargest = 8;
+  ClusterOfWarps best;
+  for (std::int64_t warps = kLeastWarps; warps <= most_warps; ++warps) {
+    const ClusterOfWarps next(row_warps, warps);
+    const bool is_cluster = next.blocks > 1 && next.blocks <= kMostBlocksOfRow;
+    if (is_cluster && (next.filled > best.filled || (next.filled == best.filled && large && warps <= kLargest))) {
+      best = next;
+    }
+  }
+  return best;
+}
+
+RowTuning HoldByCluster(const ClusterOfWarps& cluster, int vectors, RowTuning tuning) {
+  tuning.threads = static_cast<int>(32 * cluster.warps);
+  tuning.cluster_blocks = static_cast<int>(cluster.blocks);
+  tuning.vectors = vectors;
+  tuning.looks_ahead = tuning.roomy = vectors == 8;
+  tuning.balanced = cluster.blocks > 2;
+  tuning.rows_ahead = 0;
+  return tuning;
+}
+
+/// Which rows are worth it, and how full multiprocessors have to be (ClusterOfWarps::filled, of 256): less full, others
+/// are faster, but for those of layer_norm of up to 512 KiB, which gain from the parameters most.
+struct RowsThatStay {
+  std::int64_t above_kib;
+  std::int64_t up_to_kib;
+  std::int64_t from_mib;
+  std::int64_t least_filled;
+};
+
+RowsThatStay RowsThatStayOf(RowWork work, bool wide, std::int64_t row_bytes) {
+  switch (work) {
+    case RowWork::kMoments:
+      return {32, wide ? 1024 : 512, 64, row_bytes > 512 * kKiB ? 205 : 0};
+    case RowWork::kSoftmax:
+      return {wide ? 64 : 32, 512, 64, wide ? 210 : 205};
+    default:
+      return {wide ? 64 : 32, 1024, 128, 205};
+  }
+}
+
+/// Threads that look ahead have 8 vectors of each of two rows. FP32 rows of softmax that would leave much empty so, or
+/// are longer, have 16 of one instead.
+RowTuning LookAheadForMany(RowWork work, std::int64_t row_bytes, std::int64_t rows, int element_bytes,
+                           RowTuning tuning) {
+  constexpr std::int64_t kBytesOfWarp = 8 * 32 * 16;
+  constexpr std::int64_t kLongRow = 256 * kKiB;
+  constexpr std::int64_t kLeastFilledOfSixteen = 192;
+  const bool wide = element_bytes == 4;
+  const RowsThatStay rows_that_stay = RowsThatStayOf(work, wide, row_bytes);
+  const std::int64_t row_warps = (row_bytes + kBytesOfWarp - 1) / kBytesOfWarp;
+  if (MibOf(row_bytes, rows) < rows_that_stay.from_mib || row_bytes <= rows_that_stay.above_kib * kKiB) {
+    return tuning;
+  }
+  const bool large = work == RowWork::kOneSum || (work == RowWork::kMoments && wide);
+  const ClusterOfWarps cluster = ShareWarps(row_warps, kMostThreadsOfRowBlock / 32, large);
+  if (row_bytes <= rows_that_stay.up_to_kib * kKiB && cluster.filled >= rows_that_stay.least_filled) {
+    tuning = HoldByCluster(cluster, 8, tuning);
+    (work == RowWork::kMoments ? tuning.keeps_parameters : tuning.stays) = true;
+    return tuning;
+  }
+  const ClusterOfWarps of_sixteen = ShareWarps((row_warps + 1) / 2, 8, false);
+  if (HasStayingClustersOfSixteen(work, element_bytes) && row_bytes > kLongRow &&
+      of_sixteen.filled >= kLeastFilledOfSixteen) {
+    tuning = HoldByCluster(of_sixteen, 16, tuning);
+    tuning.stays = true;
+  }
+  return tuning;
+}
+
 }  // namespace
 
 RowTuning StayForMany(RowWork work, std::int64_t row_bytes, std::int64_t rows, int element_bytes, RowTuning tuning) {
@@ -33,13 +136,13 @@ RowTuning StayForMany(RowWork work, std::int64_t row_bytes, std::int64_t rows, i
   return tuning;
 }
 
-RowTuning StayForManyInVectors(RowWork work, std::int64_t row_bytes, std::int64_t rows, RowTuning tuning) {
-  constexpr std::int64_t kLeastMib = 96;  // of fewer, rows are held otherwise
-  const bool has_kernels = tuning.method == RowTuning::Method::kBlocks && tuning.cluster_blocks > 1 &&
-                           !tuning.in_shared && !tuning.roomy &&
-                           HasStayingClustersInVectors(work, tuning.vectors, tuning.looks_ahead);
-  tuning.stays = has_kernels && row_bytes > 256 * kKiB && MibOf(row_bytes, rows) >= kLeastMib;
-  return tuning;
+RowTuning StayForManyInVectors(RowWork work, std::int64_t row_bytes, std::int64_t rows, int element_bytes,
+                               RowTuning tuning) {
+  if (tuning.method != RowTuning::Method::kBlocks || tuning.vector_bytes != 16 || element_bytes > 4) {
+    return tuning;
+  }
+  return work == RowWork::kTwoInputs ? StayWithTwoInputs(row_bytes, rows, tuning)
+                                     : LookAheadForMany(work, row_bytes, rows, element_bytes, tuning);
 }
 
 }  // namespace kernelwire

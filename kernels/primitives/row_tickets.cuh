@@ -28,15 +28,18 @@ __device__ __forceinline__ void LeaveTickets(std::uint32_t* tickets, unsigned ta
   }
 }
 
-/// Of a cluster of `blocks` blocks, all of whose threads construct one, before their BlockGroup `group`, and call each
-/// function but Next together:
+/// Of a cluster of `blocks` blocks, two or more, all of whose threads construct one, before their BlockGroup `group`,
+/// and call each function but Next together:
 ///
-///   for (; rows.Row() < count; rows.GoOn()) {
+///   for (; rows.HaveOneBefore(count); rows.GoOn()) {
 ///     rows.Ask(group);
 ///     ...               // the cluster reduces at least once; any thread may ask for Next()
 ///     rows.Tell(group);
 ///   }
 ///   rows.End(group);
+///
+/// Threads that want to know the next row at once, and remember it until they go on, have a `code` for it: see
+/// NextCode.
 ///
 /// `kAlike`: 1; or 2, for clusters that have every second row, an even number of them.
 template <unsigned kAlike>
@@ -44,11 +47,15 @@ class TicketRows {
  public:
   /// `tickets`: three of Launch::tickets, which are zero, and will be.
   __device__ __forceinline__ TicketRows(std::uint32_t* tickets, int blocks)
-      : tickets_(tickets), blocks_(static_cast<unsigned>(blocks)), code_(kSlots * (Cluster() / kAlike)) {
+      : tickets_(tickets), blocks_(static_cast<unsigned>(blocks)), code_(kSlots * (Cluster() / kAlike) + kFirstSlot) {
     if (threadIdx.x == 0) {
       BeginBarrier(Barrier(0));
       BeginBarrier(Barrier(1));
+      // The second row follows from the cluster's number, too. It is told as others are, so that none is another case.
+      Ring()[Slot(1)] = kSlots * (Cluster() / kAlike + ClustersAlike()) + Slot(1);
+      ExpectNothing(Barrier(Slot(1) % 2));
     }
+    __syncthreads();
   }
 
   /// Which of every kAlike rows the cluster has.
@@ -60,8 +67,13 @@ class TicketRows {
     asm volatile("" : "+r"(code));
     return RowOf(code);
   }
+  /// Whether this row is one of the first `count`. Lanes are told together, so that the compiler, which does not know
+  /// that all have read the same word, has them come along with each other: for each shuffle it would ask else.
+  __device__ __forceinline__ bool HaveOneBefore(std::int64_t count) const {
+    return __any_sync(0xFFFFFFFFU, static_cast<int>(Row() < count)) != 0;
+  }
   /// The row behind this one, which there may not be.
-  __device__ __forceinline__ unsigned Next() const { return RowOf(CodeAfter()); }
+  __device__ __forceinline__ unsigned Next() const { return RowOf(NextCode()); }
 
   template <typename Group>
   __device__ __forceinline__ void Ask(const Group& group) {
@@ -92,14 +104,20 @@ class TicketRows {
   }
   __device__ __forceinline__ void GoOn() {
     asm volatile("" : "+r"(code_));  // a slot's address is not remembered, either
-    code_ = CodeAfter();
+    code_ = NextCode();
   }
+
+  /// Stands for the row behind this one, with which GoOnTo goes on.
+  __device__ __forceinline__ unsigned NextCode() const {
+    AwaitBytes(Barrier(Slot(1) % 2), Slot(1) / 2);
+    return Ring()[Slot(1)];
+  }
+  __device__ __forceinline__ unsigned RowOf(unsigned code) const { return code / kSlots * kAlike + Kind(); }
+  __device__ __forceinline__ void GoOnTo(unsigned code) { code_ = code; }
 
   template <typename Group>
   __device__ __forceinline__ void End(const Group& group) const {
-    if (!IsFirst()) {
-      Await(Slot(1));  // what is on its way to this block
-    }
+    NextCode();  // what is on its way to this block
     if (threadIdx.x == 0 && group.block() == 0) {
       LeaveTickets(tickets_, gridDim.x / blocks_);
     }
@@ -107,14 +125,16 @@ class TicketRows {
 
  private:
   // A code has the number of a row among its like, for which 30 bits are left: rows that blocks share are so long that
-  // memory has fewer. Beside it, the slot in which it was told: in four rows, none of which may still be read.
+  // memory has fewer. Beside it, the slot in which it was told: in four rows, none of which may still be read. There is
+  // a barrier for even slots, and one for odd ones, whose last word has arrived before the next is expected. The words
+  // of slots 0 and 1 are those of its first phase, and of each second one behind.
   static constexpr unsigned kSlots = 4;
+  static constexpr unsigned kFirstSlot = kSlots - 1;
 
   static __device__ __forceinline__ unsigned* Ring() {
     __shared__ unsigned ring[kSlots];
     return ring;
   }
-  /// One for even slots, and one for odd ones, whose last word has arrived before the next is expected.
   static __device__ __forceinline__ SharedAddress Barrier(unsigned which) {
     __shared__ std::uint64_t barriers[2];
     return SharedAddressOf(barriers + which);
@@ -122,21 +142,8 @@ class TicketRows {
 
   __device__ __forceinline__ unsigned Cluster() const { return blockIdx.x / blocks_; }
   __device__ __forceinline__ unsigned ClustersAlike() const { return gridDim.x / blocks_ / kAlike; }
-  __device__ __forceinline__ unsigned RowOf(unsigned code) const { return code / kSlots * kAlike + Kind(); }
-  /// Whether this is the cluster's first row: the next one follows from its number, too.
-  __device__ __forceinline__ bool IsFirst() const { return code_ < kSlots * ClustersAlike(); }
   /// Of the row so many behind this one.
   __device__ __forceinline__ unsigned Slot(unsigned behind) const { return (code_ + behind) % kSlots; }
-
-  /// The first words go to slots 2 and 3.
-  static __device__ __forceinline__ void Await(unsigned slot) { AwaitBytes(Barrier(slot % 2), slot < 2 ? 1 : 0); }
-  __device__ __forceinline__ unsigned CodeAfter() const {
-    if (IsFirst()) {
-      return code_ + kSlots * ClustersAlike() + 1;
-    }
-    Await(Slot(1));
-    return Ring()[Slot(1)];
-  }
 
   std::uint32_t* tickets_;
   unsigned blocks_;

@@ -16,7 +16,8 @@ namespace {
 
 /// Leaves for each row how many warps have had it, and behind them how often the blocks of a cluster had rows that were
 /// not the same, a cluster went on to another row than was said, or had one of another kind; then the tickets.
-template <unsigned kAlike>
+/// `kAhead`: the next row is asked for first, and remembered.
+template <unsigned kAlike, bool kAhead>
 struct TakeRows {
   using In = std::uint32_t;
   using Out = std::uint32_t;
@@ -28,8 +29,9 @@ struct TakeRows {
     TicketRows<kAlike> own(wrong + 1, blocks);
     BlockGroup group(blocks, true);
     unsigned said = own.Row();
-    for (; own.Row() < rows; own.GoOn()) {
+    while (own.HaveOneBefore(rows)) {
       own.Ask(group);
+      const unsigned next = kAhead ? own.NextCode() : 0;
       const unsigned row = own.Row();
       const auto sum = RowSum(group, RowParts<float, 1>{{static_cast<float>(row % 1024)}});
       own.Tell(group);
@@ -40,7 +42,12 @@ struct TakeRows {
       if (threadIdx.x % 32 == 0) {
         atomicAdd(out + row, 1U);
       }
-      said = own.Next();
+      said = kAhead ? own.RowOf(next) : own.Next();
+      if (kAhead) {
+        own.GoOnTo(next);
+      } else {
+        own.GoOn();
+      }
     }
     own.End(group);
   }
@@ -48,16 +55,17 @@ struct TakeRows {
 
 class RowTicketsTest : public DeviceBodyTest {
  protected:
-  template <unsigned kAlike>
+  template <unsigned kAlike, bool kAhead>
   void ExpectEachRowOnce(unsigned rows, unsigned blocks, unsigned clusters, unsigned warps) {
     SCOPED_TRACE(::testing::Message() << rows << " rows, " << clusters << " clusters of " << blocks << " blocks of "
-                                      << warps << " warps, kinds of rows: " << kAlike);
+                                      << warps << " warps, kinds of rows: " << kAlike << ", ahead: " << kAhead);
     LaunchShape shape;
     shape.blocks = clusters * blocks;
     shape.threads = warps * 32;
     shape.cluster_blocks = blocks;
     shape.shared_bytes = BlockGroup::SpaceOf(warps, blocks, true);
-    const auto out = this->Run(TakeRows<kAlike>{rows, static_cast<int>(blocks)}, {0U}, rows + std::size_t{4}, shape);
+    const auto out =
+        this->Run(TakeRows<kAlike, kAhead>{rows, static_cast<int>(blocks)}, {0U}, rows + std::size_t{4}, shape);
     for (unsigned i = 0; i < rows; ++i) {
       ASSERT_EQ(out[i], blocks * warps) << "row " << i;
     }
@@ -76,12 +84,14 @@ TEST_F(RowTicketsTest, EachRowIsTakenOnceByAllBlocksOfAClusterAndTheTicketsAreAs
     for (const unsigned rows : {1U, 2U, 3U, 7U, 200U, 3001U}) {
       for (const unsigned clusters : {2U, 4U, 30U}) {
         for (const unsigned warps : {1U, 5U}) {
-          ExpectEachRowOnce<1>(rows, blocks, clusters, warps);
-          ExpectEachRowOnce<2>(rows, blocks, clusters, warps);
+          ExpectEachRowOnce<1, false>(rows, blocks, clusters, warps);
+          ExpectEachRowOnce<2, false>(rows, blocks, clusters, warps);
+          ExpectEachRowOnce<1, true>(rows, blocks, clusters, warps);
         }
       }
-      ExpectEachRowOnce<1>(rows, blocks, 1, 2);
-      ExpectEachRowOnce<1>(rows, blocks, 7, 2);
+      ExpectEachRowOnce<1, false>(rows, blocks, 1, 2);
+      ExpectEachRowOnce<1, true>(rows, blocks, 1, 2);
+      ExpectEachRowOnce<1, false>(rows, blocks, 7, 2);
     }
   }
 }

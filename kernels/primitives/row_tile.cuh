@@ -178,7 +178,7 @@ class RowTile {
   Granule* granules_;
 };
 
-/// As ForEachRow for rows elsewhere (row_launch.cuh): the block's rows come and go together, those of all turns.
+/// As ForEachRow for rows elsewhere (row_loop.cuh): the block's rows come and go together, those of all turns.
 /// `Row` has ForEachInput(f), which calls f(place, RowSource&) for each, and ForEachOutput(f), the same with pointers.
 template <bool kLooksAhead, RowAccess kAccess, typename Group, typename RowAt, typename T, typename Shape, int kInputs,
           typename Loads, typename Body>

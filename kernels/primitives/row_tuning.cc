@@ -325,8 +325,9 @@ RowTuning TuneRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, int 
   tuning.balanced = tuning.cluster_blocks > 2 && AreBalanced(work, row_bytes, rows, plain, tuning);
   tuning.rows_ahead = RowsAhead(work, row_bytes, rows, element_bytes, plain, device.fast_memory, tuning);
   if (!may_keep) {
-    return access == RowAccess::kDense && device.fast_memory ? StayForManyInVectors(work, row_bytes, rows, tuning)
-                                                             : tuning;
+    return access == RowAccess::kDense && device.fast_memory
+               ? StayForManyInVectors(work, row_bytes, rows, element_bytes, tuning)
+               : tuning;
   }
   return StayForMany(work, row_bytes, rows, element_bytes,
                      KeepParametersOfMany(work, row_bytes, rows, element_bytes, tuning));

@@ -32,7 +32,6 @@ TEST(RowKeepingTest, BlocksKeepParametersOfLargeTensorsOfOddRowsWhereMemoryIsFas
   EXPECT_TRUE(keeps(RowWork::kMoments, 16385, 4, 512, true)) << "several blocks each";
   EXPECT_FALSE(keeps(RowWork::kMoments, 16385, 4, 511, true));
   EXPECT_FALSE(keeps(RowWork::kMoments, 16385, 4, 512, false));
-  EXPECT_FALSE(keeps(RowWork::kMoments, 16384, 4, 512, true, RowAccess::kDense)) << "whole vectors";
   EXPECT_TRUE(keeps(RowWork::kMoments, 65537, 4, 256, true));
   EXPECT_FALSE(keeps(RowWork::kMoments, 65537, 4, 255, true));
   EXPECT_FALSE(keeps(RowWork::kMoments, 100001, 4, 512, true)) << "in blocks that leave much empty";

@@ -227,6 +227,26 @@ TEST(LargestTensorsTest, LongRowsOfTwoInputsOfTheLargestTensorsAreThoseOfSmallOn
   }
 }
 
+/// So have long rows of one input in whole vectors, which blocks of every number share.
+TEST(LargestTensorsTest, LongRowsInVectorsOfTheLargestTensorsAreThoseOfSmallOnes) {
+  SCOPED_TRACE("seed " + std::to_string(kRowSeed));
+  std::vector<RowOrder> orders = RowOrders();
+  orders.push_back({"log_softmax", 1, 0, DataType::kBf16});
+  orders.push_back({"log_softmax", 1, 0, DataType::kFp32});
+  for (const RowOrder& order : orders) {
+    for (DeviceRunner* const device : AllDeviceRunners()) {
+      if (device->name() == "host" || order.row_inputs > 1 || order.dtype == DataType::kFp64) {
+        continue;
+      }
+      SCOPED_TRACE(NameOf(order));
+      for (const std::int64_t row_bytes : {33'040, 163'840, 327'680, 393'216, 507'904, 655'360, 1'048'576}) {
+        ExpectRowsOfLargeTensorAlike(order, row_bytes / static_cast<std::int64_t>(SizeOf(order.dtype)), 0, *device,
+                                     129);
+      }
+    }
+  }
+}
+
 /// A request that is alone in its launch has kernels of its own, if it is as most are; among others it gives the same
 /// bits. Rows of every kind of tuning: in whole vectors, in halves of them, and of any length.
 TEST_P(RowOrderTest, TheUsualLaunchChangesNoBit) {

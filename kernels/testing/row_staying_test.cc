@@ -25,7 +25,6 @@ TEST(RowStayingTest, ClustersStayForLongOddRowsAndInTheLargestTensorsWhereMemory
   EXPECT_FALSE(stays(RowWork::kOneSum, 100001, 2, 31));
   EXPECT_FALSE(stays(RowWork::kOneSum, 100001, 2, 512, false));
   EXPECT_FALSE(stays(RowWork::kOneSum, 100001, 2, 512, true, RowAccess::kShifted)) << "they begin anywhere";
-  EXPECT_FALSE(stays(RowWork::kOneSum, 100000, 2, 512, true, RowAccess::kDense)) << "whole vectors";
   EXPECT_TRUE(stays(RowWork::kOneSum, 50001, 4, 32));
   EXPECT_TRUE(stays(RowWork::kOneSum, 40001, 4, 512));
   EXPECT_FALSE(stays(RowWork::kOneSum, 40001, 4, 511));
@@ -52,7 +51,91 @@ TEST(RowStayingTest, ClustersStayForLongRowsOfTwoInputsInVectors) {
   EXPECT_FALSE(stays(RowWork::kTwoInputs, 262144, 4, 512, true, RowAccess::kPlain)) << "not one after another";
   EXPECT_TRUE(stays(RowWork::kTwoInputs, 163840, 2, 96, true, RowAccess::kDense));
   EXPECT_FALSE(stays(RowWork::kTwoInputs, 65536, 4, 512, true, RowAccess::kDense)) << "4 vectors a thread";
-  EXPECT_FALSE(stays(RowWork::kOneSum, 262144, 4, 512, true, RowAccess::kDense));
+}
+
+/// Rows of `row_kib` KiB in whole vectors, one after another.
+RowTuning TuneVectors(RowWork work, std::int64_t row_kib, int element_bytes, std::int64_t mib, bool fast = true,
+                      RowAccess access = RowAccess::kDense) {
+  return Tune(work, (row_kib << 10) / element_bytes, element_bytes, mib, fast, access);
+}
+
+TEST(RowStayingTest, ClustersStayAndLookAheadForLongRowsInVectorsOfLargeTensors) {
+  const auto stays = [&](auto... arguments) {
+    const RowTuning tuning = TuneVectors(arguments...);
+    EXPECT_FALSE(tuning.keeps_parameters);
+    return tuning.stays && tuning.looks_ahead;
+  };
+  EXPECT_TRUE(stays(RowWork::kOneSum, 256, 2, 128));
+  EXPECT_FALSE(stays(RowWork::kOneSum, 256, 2, 127));
+  EXPECT_FALSE(stays(RowWork::kOneSum, 256, 2, 512, false));
+  EXPECT_FALSE(stays(RowWork::kOneSum, 256, 2, 512, true, RowAccess::kPlain)) << "not one after another";
+  EXPECT_FALSE(stays(RowWork::kOneSum, 256, 8, 512)) << "8-byte elements";
+  EXPECT_TRUE(stays(RowWork::kOneSum, 36, 2, 128));
+  EXPECT_FALSE(stays(RowWork::kOneSum, 32, 2, 512));
+  EXPECT_FALSE(stays(RowWork::kOneSum, 64, 4, 512));
+  EXPECT_TRUE(stays(RowWork::kOneSum, 1024, 4, 128));
+  EXPECT_FALSE(stays(RowWork::kOneSum, 384, 2, 512)) << "a quarter of the multiprocessors would have nothing to do";
+  EXPECT_TRUE(stays(RowWork::kSoftmax, 512, 2, 64));
+  EXPECT_FALSE(stays(RowWork::kSoftmax, 512, 2, 63));
+  EXPECT_FALSE(stays(RowWork::kSoftmax, 1024, 2, 512));
+  EXPECT_TRUE(stays(RowWork::kSoftmax, 256, 4, 64));
+}
+
+TEST(RowStayingTest, LongFp32RowsOfSoftmaxAreHeldByFewerThreads) {
+  for (const std::int64_t row_kib : {352, 384, 640, 768, 1024}) {
+    const RowTuning tuning = TuneVectors(RowWork::kSoftmax, row_kib, 4, 64);
+    EXPECT_TRUE(tuning.stays) << row_kib;
+    EXPECT_EQ(tuning.vectors, 16) << row_kib;
+    EXPECT_FALSE(tuning.looks_ahead) << row_kib;
+  }
+  EXPECT_FALSE(TuneVectors(RowWork::kSoftmax, 704, 4, 512).stays);
+  EXPECT_NE(TuneVectors(RowWork::kSoftmax, 768, 2, 512).vectors, 16);
+}
+
+TEST(RowStayingTest, ClustersKeepTheParametersOfLayerNormInVectors) {
+  const auto keeps = [&](auto... arguments) {
+    const RowTuning tuning = TuneVectors(RowWork::kMoments, arguments...);
+    EXPECT_FALSE(tuning.stays);
+    return tuning.keeps_parameters && tuning.looks_ahead;
+  };
+  EXPECT_TRUE(keeps(256, 2, 64));
+  EXPECT_FALSE(keeps(256, 2, 63));
+  EXPECT_FALSE(keeps(256, 2, 512, false));
+  EXPECT_FALSE(keeps(32, 2, 512));
+  EXPECT_TRUE(keeps(36, 4, 512));
+  EXPECT_FALSE(keeps(516, 2, 512));
+  EXPECT_TRUE(keeps(1024, 4, 512));
+  EXPECT_FALSE(keeps(640, 4, 512)) << "a third of the multiprocessors would have nothing to do";
+}
+
+/// Blocks of any of these ways hold the whole row, and are as many as a cluster may have.
+TEST(RowStayingTest, ClustersThatStayHoldRowsInVectors) {
+  for (const RowWork work : {RowWork::kOneSum, RowWork::kTwoInputs, RowWork::kSoftmax, RowWork::kMoments}) {
+    for (const int element_bytes : {2, 4}) {
+      for (std::int64_t row_bytes = 16384; row_bytes <= (1 << 20); row_bytes += 1008) {
+        const RowTuning tuning = Tune(work, row_bytes / element_bytes, element_bytes, 1024, true, RowAccess::kDense);
+        if (!tuning.stays && !tuning.keeps_parameters) {
+          continue;
+        }
+        ASSERT_GT(tuning.cluster_blocks, 1) << row_bytes;
+        ASSERT_LE(tuning.cluster_blocks, kMostBlocksOfRow) << row_bytes;
+        ASSERT_LE(tuning.threads, tuning.vectors == 16 ? 256 : kMostThreadsOfRowBlock) << row_bytes;
+        ASSERT_GE(std::int64_t{16} * tuning.vectors * tuning.threads * tuning.cluster_blocks, row_bytes);
+        ASSERT_LT(std::int64_t{16} * tuning.vectors * tuning.threads * (tuning.cluster_blocks - 1), row_bytes);
+      }
+    }
+  }
+}
+
+TEST(RowStayingTest, BlocksAreAsManyAsKeepMultiprocessorsBusy) {
+  EXPECT_EQ(TuneVectors(RowWork::kMoments, 256, 2, 512).ToString(),
+            "128 threads x 128 bytes, 16 blocks a row, looking ahead, balanced, reads much, keeps parameters");
+  EXPECT_EQ(TuneVectors(RowWork::kOneSum, 256, 2, 512).ToString(),
+            "256 threads x 128 bytes, 8 blocks a row, looking ahead, balanced, reads much, stays");
+  EXPECT_EQ(TuneVectors(RowWork::kSoftmax, 320, 2, 512).ToString(),
+            "160 threads x 128 bytes, 16 blocks a row, looking ahead, balanced, reads much, stays");
+  EXPECT_EQ(TuneVectors(RowWork::kSoftmax, 1024, 4, 512).ToString(),
+            "256 threads x 256 bytes, 16 blocks a row, balanced, reads much, stays");
 }
 
 /// Whatever stays has a kernel, and holds a row as others do.

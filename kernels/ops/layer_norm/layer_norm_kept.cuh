@@ -188,7 +188,7 @@ __global__ void __launch_bounds__(MostThreadsOfKeptCluster(Shape::kBytes / 4), 2
   typename LayerNormKept<T, Shape>::Span span(own.Width(), odd, threads_before);
   const auto same_span = [&] { return span; };
 #pragma unroll 1
-  for (; alike.Row() < own.Rows(); alike.GoOn()) {
+  for (; alike.HaveOneBefore(own.Rows()); alike.GoOn()) {
     alike.Ask(group);
     span.Forget();
     own.Load(span, alike.Row());

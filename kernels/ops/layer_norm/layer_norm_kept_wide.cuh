@@ -4,17 +4,12 @@
 #ifndef KERNELWIRE_KERNELS_OPS_LAYER_NORM_LAYER_NORM_KEPT_WIDE_CUH_
 #define KERNELWIRE_KERNELS_OPS_LAYER_NORM_LAYER_NORM_KEPT_WIDE_CUH_
 
-#include <cstdint>
-#include <type_traits>
-
-#include "kernels/ops/layer_norm/layer_norm_again.cuh"
-#include "kernels/ops/layer_norm/layer_norm_held.cuh"
+#include "kernels/ops/layer_norm/layer_norm_kept_rows.cuh"
 #include "kernels/ops/layer_norm/layer_norm_row.cuh"
+#include "kernels/primitives/row_group.cuh"
 #include "kernels/primitives/row_keeping.h"
-#include "kernels/primitives/row_launch.cuh"
-#include "kernels/primitives/row_mean.cuh"
-#include "kernels/primitives/row_moments.cuh"
 #include "kernels/primitives/row_tickets.cuh"
+#include "kernels/primitives/row_usual.cuh"
 
 namespace kernelwire {
 
@@ -38,8 +33,6 @@ template <typename Shape>
 __global__ void __launch_bounds__(MostThreadsOfKeptCluster(Shape::kBytes / 4), 2)
     LayerNormWideKeptKernel(const __grid_constant__ LayerNormArguments arguments) {
   AwaitEarlierWork(arguments);
-  using Held = HeldRow<float, Shape, RowAccess::kOdd, 1>;
-  using Loads = LayerNormLoads<Held>;
   extern __shared__ Granule granules_of_block[];
   auto* const pairs = reinterpret_cast<float2*>(granules_of_block);
   const int blocks = arguments.tuning.cluster_blocks;
@@ -50,29 +43,12 @@ __global__ void __launch_bounds__(MostThreadsOfKeptCluster(Shape::kBytes / 4), 2
   KeepWideParameters(pairs, arguments, static_cast<int>(group.block()) * share, share);
   __syncthreads();
   const float2* const own = pairs + threadIdx.x / 32 * (32 * kWords) + threadIdx.x % 32;
-  const RowMean<float, BlockGroup, float> mean(arguments.reciprocal, arguments.width);
-  const HeldSpace<float, Shape, RowAccess::kOdd, 1> space;
-  const auto row_at = [&](std::int64_t index) { return UsualLayerNormRowAt<float>(arguments, index); };
-  const auto finish = [&](const auto& begun, Loads& loads, const auto& again) {
-    const auto moments = MomentsOf<float>(group, loads.x, loads.beginning, begun.x.count, mean);
-    tickets.Tell(group);
-    loads.x.StayPacked();
-    const auto row = again();
-    if (moments.LeaveF32(arguments.epsilon)) {
-      NormaliseAgain<Held, double>(group, row, MomentsInF64<Held>(group, row), arguments.epsilon);
-      return;
-    }
-    const auto inv_std_dev = moments.template InvStdDev<float>(arguments.epsilon);
-    const Normalisation<float, std::decay_t<decltype(inv_std_dev)>> normalisation(moments, inv_std_dev);
-    StoreNormalisedBy(group, loads.x, row, normalisation, space.Out(),
-                      [&](int v, float(&weights)[1], float(&biases)[1], auto...) {
-                        const float2 pair = own[v * 32];
-                        weights[0] = pair.x;
-                        biases[0] = pair.y;
-                      });
-  };
-  ForEachRow<false, RowAccess::kOdd>(group, tickets, arguments.tuning, arguments.total_rows, row_at, space,
-                                     Loads(space.In(0)), finish);
+  NormaliseKeptRows<float, Shape, RowAccess::kOdd>(arguments, tickets, group,
+                                                   [&](int v, float(&weights)[1], float(&biases)[1], auto...) {
+                                                     const float2 pair = own[v * 32];
+                                                     weights[0] = pair.x;
+                                                     biases[0] = pair.y;
+                                                   });
 }
 
 }  // namespace kernelwire

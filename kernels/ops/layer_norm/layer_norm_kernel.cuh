@@ -9,6 +9,7 @@
 #include "kernels/ops/layer_norm/layer_norm_again.cuh"
 #include "kernels/ops/layer_norm/layer_norm_held.cuh"
 #include "kernels/ops/layer_norm/layer_norm_kept.cuh"
+#include "kernels/ops/layer_norm/layer_norm_kept_vectors.cuh"
 #include "kernels/ops/layer_norm/layer_norm_kept_wide.cuh"
 #include "kernels/ops/layer_norm/layer_norm_row.cuh"
 #include "kernels/ops/layer_norm/layer_norm_stream.cuh"
@@ -192,7 +193,9 @@ struct LayerNormKernels {
   static constexpr auto kKept = &LayerNormKeptKernel<T, Shape>;
   template <typename Shape>
   static constexpr auto KeptByClusters() {
-    if constexpr (sizeof(T) == 4) {
+    if constexpr (!Shape::kOfWords) {
+      return &LayerNormVectorsKeptKernel<T, Shape>;
+    } else if constexpr (sizeof(T) == 4) {
       return &LayerNormWideKeptKernel<Shape>;
     } else {
       return &LayerNormKeptByClustersKernel<T, Shape>;
