@@ -20,7 +20,8 @@ constexpr bool HasStayingClusters(RowWork work, int element_bytes, int words) {
 constexpr bool HasStayingClustersInVectors(RowWork work, int vectors, bool looks_ahead) {
   return work == RowWork::kTwoInputs ? vectors >= 8 && !looks_ahead : work != RowWork::kMoments && looks_ahead;
 }
-/// Whether there are some for threads with 16 vectors that do not, and that only.
+/// Whether threads may have 16 vectors of a row, in clusters that stay and do not look ahead: of so many there are no
+/// other kernels.
 constexpr bool HasStayingClustersOfSixteen(RowWork work, int element_bytes) {
   return work == RowWork::kSoftmax && element_bytes == 4;
 }
