@@ -54,6 +54,9 @@ struct CaseLayout {
 
   std::array<std::int64_t, kMaxInputs> input_row_strides{};    // in elements; 0: dense
   std::array<std::int64_t, kMaxOutputs> output_row_strides{};  // the same
+  /// Bytes from where a server would have them begin, whole elements.
+  std::array<std::size_t, kMaxInputs> input_offsets{};
+  std::array<std::size_t, kMaxOutputs> output_offsets{};
   /// The input in whose memory an output lies (of the same type and stride), or kOwnMemory.
   std::array<int, kMaxOutputs> output_in_input{kOwnMemory, kOwnMemory, kOwnMemory, kOwnMemory, kOwnMemory, kOwnMemory};
 };

@@ -85,8 +85,9 @@ LaunchImage::LaunchImage(const Operator& op, const PlannedCases& cases, std::byt
 }
 
 LaunchImage::Placement LaunchImage::LayOut(const TensorDesc& desc, std::size_t bytes, std::int64_t row_stride,
-                                           std::int64_t rows) {
+                                           std::size_t offset, std::int64_t rows) {
   Placement placement;
+  placement.offset = offset;
   placement.row_bytes = bytes;
   if (row_stride > 0 && rows > 0) {
     placement.rows = static_cast<std::size_t>(rows);
@@ -105,11 +106,12 @@ void LaunchImage::PlaceInputs(const PlannedCase& planned, Placements& placements
     }
     const std::vector<std::byte>& bytes = source.inputs[i].bytes;
     Placement& placement = placements.inputs[i];
-    placement = LayOut(source.inputs[i].desc, bytes.size(), source.layout.input_row_strides[i], planned.plan.rows);
+    placement = LayOut(source.inputs[i].desc, bytes.size(), source.layout.input_row_strides[i],
+                       source.layout.input_offsets[i], planned.plan.rows);
     placement.buffer = AddBuffer(placement.Bytes(), absl::StrCat(source.name, ", input ", op_.spec.inputs[i].name));
     for (std::size_t row = 0; row < placement.rows; ++row) {
       std::copy_n(bytes.data() + row * placement.row_bytes, placement.row_bytes,
-                  buffers_.back().data() + row * placement.stride_bytes);
+                  buffers_.back().data() + placement.RowAt(row));
     }
   }
 }
@@ -123,7 +125,8 @@ void LaunchImage::PlaceOutputs(const PlannedCase& planned, Placements& placement
       continue;
     }
     Placement& placement = placements.outputs[i];
-    placement = LayOut(output.desc, output.bytes, layout.output_row_strides[i], planned.plan.rows);
+    placement =
+        LayOut(output.desc, output.bytes, layout.output_row_strides[i], layout.output_offsets[i], planned.plan.rows);
     if (const int input = layout.output_in_input[i]; input != CaseLayout::kOwnMemory) {
       placement.buffer = placements.inputs[static_cast<std::size_t>(input)].buffer;
     } else {
@@ -141,16 +144,20 @@ std::size_t LaunchImage::AddBuffer(std::size_t bytes, const std::string& what) {
 
 std::vector<Segment> LaunchImage::Segments(const Locate& locate) const {
   const auto located = [&](std::size_t index) { return index == kAbsent ? nullptr : locate(buffers_[index]); };
+  const auto tensor = [&](const Placement& placement) {
+    std::byte* const data = located(placement.buffer);
+    return data == nullptr ? data : data + placement.offset;
+  };
   std::vector<Segment> segments;
   std::int64_t first_row = 0;
   for (std::size_t c = 0; c < cases_.size(); ++c) {
     const Plan& plan = cases_[c]->plan;
     Segment segment{};
     for (std::size_t i = 0; i < placements_[c].inputs.size(); ++i) {
-      segment.inputs[i] = located(placements_[c].inputs[i].buffer);
+      segment.inputs[i] = tensor(placements_[c].inputs[i]);
     }
     for (std::size_t i = 0; i < placements_[c].outputs.size(); ++i) {
-      segment.outputs[i] = located(placements_[c].outputs[i].buffer);
+      segment.outputs[i] = tensor(placements_[c].outputs[i]);
     }
     segment.workspace = located(placements_[c].workspace);
     segment.rows = plan.rows;
@@ -164,9 +171,12 @@ std::vector<Segment> LaunchImage::Segments(const Locate& locate) const {
 
 bool LaunchImage::GapsIntact(const Placement& placement) const {
   const std::byte* const data = buffers_[placement.buffer].data();
+  if (!AllEqual(data, placement.offset, fill_)) {
+    return false;
+  }
   for (std::size_t row = 0; row + 1 < placement.rows; ++row) {
-    const std::byte* const gap = data + row * placement.stride_bytes + placement.row_bytes;
-    const std::byte* const next = data + (row + 1) * placement.stride_bytes;
+    const std::byte* const gap = data + placement.RowAt(row) + placement.row_bytes;
+    const std::byte* const next = data + placement.RowAt(row + 1);
     if (!AllEqual(gap, static_cast<std::size_t>(next - gap), fill_)) {
       return false;
     }
@@ -177,7 +187,7 @@ bool LaunchImage::GapsIntact(const Placement& placement) const {
 bool LaunchImage::HoldsRows(const Placement& placement, const std::vector<std::byte>& bytes) const {
   for (std::size_t row = 0; row < placement.rows; ++row) {
     const std::byte* const expected = bytes.data() + row * placement.row_bytes;
-    if (!SameBytes(expected, buffers_[placement.buffer].data() + row * placement.stride_bytes, placement.row_bytes)) {
+    if (!SameBytes(expected, buffers_[placement.buffer].data() + placement.RowAt(row), placement.row_bytes)) {
       return false;
     }
   }
@@ -195,7 +205,8 @@ absl::Status LaunchImage::CheckUntouched() const {
     for (const std::vector<Placement>* const tensors : {&placements_[c].inputs, &placements_[c].outputs}) {
       for (const Placement& placement : *tensors) {
         if (placement.buffer != kAbsent && !GapsIntact(placement)) {
-          return absl::InternalError(absl::StrCat(names_[placement.buffer], ": the launch wrote between its rows"));
+          return absl::InternalError(
+              absl::StrCat(names_[placement.buffer], ": the launch wrote before or between its rows"));
         }
       }
     }
@@ -222,7 +233,7 @@ absl::StatusOr<std::vector<HostTensor>> LaunchImage::Finish(const PlannedCase& p
       const Placement& placement = placements.outputs[i];
       outputs[i].bytes.reserve(placement.Bytes() + 1);  // a wanted output without bytes has an address too
       for (std::size_t row = 0; row < placement.rows; ++row) {
-        const std::byte* const from = buffers_[placement.buffer].data() + row * placement.stride_bytes;
+        const std::byte* const from = buffers_[placement.buffer].data() + placement.RowAt(row);
         outputs[i].bytes.insert(outputs[i].bytes.end(), from, from + placement.row_bytes);
       }
       finished[i] = {outputs[i].bytes.data(), planned.plan.outputs[i].desc};

@@ -60,18 +60,21 @@ class LaunchImage {
   /// One tensor: which of `buffers_`, and the rows in it. A dense tensor is one row.
   struct Placement {
     std::size_t buffer = kAbsent;
+    std::size_t offset = 0;  // bytes from its beginning
     std::size_t rows = 1;
     std::size_t row_bytes = 0;
     std::size_t stride_bytes = 0;
 
-    std::size_t Bytes() const { return rows == 0 ? 0 : (rows - 1) * stride_bytes + row_bytes; }
+    std::size_t RowAt(std::size_t row) const { return offset + row * stride_bytes; }
+    std::size_t Bytes() const { return offset + (rows == 0 ? 0 : (rows - 1) * stride_bytes + row_bytes); }
   };
   struct Placements {
     std::vector<Placement> inputs;
     std::vector<Placement> outputs;
     std::size_t workspace = kAbsent;
   };
-  static Placement LayOut(const TensorDesc& desc, std::size_t bytes, std::int64_t row_stride, std::int64_t rows);
+  static Placement LayOut(const TensorDesc& desc, std::size_t bytes, std::int64_t row_stride, std::size_t offset,
+                          std::int64_t rows);
   void PlaceInputs(const PlannedCase& planned, Placements& placements);
   void PlaceOutputs(const PlannedCase& planned, Placements& placements);
   std::size_t AddBuffer(std::size_t bytes, const std::string& what);

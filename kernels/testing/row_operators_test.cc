@@ -124,6 +124,34 @@ TEST_P(RowOperatorsTest, StridesDoNotChangeBits) {
   }
 }
 
+/// Tensors that begin at any element, each at another, in memory of their own and in place.
+TEST_P(RowOperatorsTest, WhereTensorsBeginDoesNotChangeBits) {
+  for (const DataType dtype : {DataType::kFp16, DataType::kBf16, DataType::kFp32, DataType::kFp64}) {
+    const std::size_t size = SizeOf(dtype);
+    for (const std::int64_t width :
+         WidthsFor(*GetParam().device, {1, 7, 8, 24, 64, 100, 256, 384, 640, 1000, 1536, 3072, 4099, 34000, 70001},
+                   {262144})) {
+      const OperatorCase aligned = MakeCase(Rows(), dtype, {width > 10000 ? 2 : 5, width}, 26);
+      const Bits expected = Run(aligned);
+      for (std::size_t begin = 1; begin < 16 / size; begin = 2 * begin + 1) {
+        OperatorCase apart = aligned;
+        OperatorCase in_place = aligned;
+        for (const std::size_t i : Rows().inputs) {
+          apart.layout.input_offsets[i] = (begin + i) * size;
+          in_place.layout.input_offsets[i] = (begin + i) * size;
+        }
+        for (const std::size_t i : Rows().outputs) {
+          apart.layout.output_offsets[i] = i == 0 ? 0 : size;
+          in_place.layout.output_in_input[i] = static_cast<int>(Rows().inputs[i]);
+          in_place.layout.output_offsets[i] = in_place.layout.input_offsets[Rows().inputs[i]];
+        }
+        EXPECT_TRUE(Run(apart) == expected) << NameOf(dtype) << ", width " << width << ", from " << begin << " on";
+        EXPECT_TRUE(Run(in_place) == expected) << NameOf(dtype) << ", width " << width << ", in place, from " << begin;
+      }
+    }
+  }
+}
+
 /// Results in the memory of what they are computed from, dense and strided.
 TEST_P(RowOperatorsTest, InPlaceDoesNotChangeBits) {
   for (const DataType dtype : {DataType::kFp16, DataType::kBf16, DataType::kFp32, DataType::kFp64}) {
