@@ -38,18 +38,24 @@ struct RowPlaces {
 
 inline constexpr std::int64_t kGranuleBytes = 16;
 
-/// How kernels reach the rows of a launch.
+/// How kernels reach the rows of a launch. (A server's tensors begin on granules, and more. A library's caller may have
+/// rows begin at any element.)
 enum class RowAccess : std::uint8_t {
   kPlain,         // in whole vectors
   kDense,         // the same in the usual launch
   kTiledVectors,  // the same, many at a time (row_tile.cuh), where RowTuning has them so
   kTiled,         // in the usual launch, many at a time: those in halves of vectors, and words that RowTuning has so
+  kMisaligned,    // the same in the usual launch, but for where tensors begin
   kShifted,       // they begin anywhere
   kOdd,           // the same in the usual launch
 };
 
 /// Whether rows are read and written in whole vectors.
 constexpr bool InVectors(RowAccess access) { return access == RowAccess::kPlain || access == RowAccess::kDense; }
+/// Whether parameters are, and rows are a whole number of them.
+constexpr bool HasVectors(RowAccess access) {
+  return InVectors(access) || access == RowAccess::kTiledVectors || access == RowAccess::kMisaligned;
+}
 /// Whether they pass through a tile of their block.
 template <RowAccess kAccess>
 inline constexpr bool kInTile = kAccess == RowAccess::kTiled || kAccess == RowAccess::kTiledVectors;
@@ -60,6 +66,8 @@ inline constexpr bool kInUsualLaunch = !(kAccess == RowAccess::kPlain || kAccess
 constexpr bool BeginAnywhere(RowAccess access) { return access == RowAccess::kShifted || access == RowAccess::kOdd; }
 template <RowAccess kAccess>
 inline constexpr bool kBeginAnywhere = BeginAnywhere(kAccess);
+/// Whether vectors of rows lie across those of memory.
+constexpr bool IsMoved(RowAccess access) { return BeginAnywhere(access) || access == RowAccess::kMisaligned; }
 
 /// Whether all rows of a tensor begin on granules.
 inline bool IsPlain(const Segment& segment, const RowPlace& place, DataType dtype) {
@@ -91,9 +99,10 @@ inline bool RowsArePlain(const Launch& launch, DataType dtype, std::int64_t widt
   return plain;
 }
 
-/// Whether the launch is as most are: one request, whose rows lie one after another from a granule on, whose parameters
-/// are rows of the same type, and that asks for no optional output.
-inline bool IsUsual(const Launch& launch, DataType dtype, std::int64_t width, const RowPlaces& places) {
+/// Whether the launch is as most are: one request, whose rows lie one after another from a granule on (or from
+/// anywhere, where `misaligned`), whose parameters are rows of the same type, and that asks for no optional output.
+inline bool IsUsual(const Launch& launch, DataType dtype, std::int64_t width, const RowPlaces& places,
+                    bool misaligned = false) {
   constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
   if (launch.segment_count != 1 || launch.total_rows > kMost || width > kMost) {
     return false;
@@ -102,7 +111,7 @@ inline bool IsUsual(const Launch& launch, DataType dtype, std::int64_t width, co
   bool usual = true;
   for (const RowPlace& place : places.rows) {
     const void* const data = place.output ? segment.outputs[place.index] : segment.inputs[place.index];
-    usual = usual && reinterpret_cast<std::uintptr_t>(data) % kGranuleBytes == 0 &&
+    usual = usual && (misaligned || reinterpret_cast<std::uintptr_t>(data) % kGranuleBytes == 0) &&
             (data == nullptr || segment.extents[place.stride_word] == width);
   }
   for (const ParameterPlace& place : places.parameters) {
@@ -122,8 +131,12 @@ inline RowAccess AccessOf(const Launch& launch, DataType dtype, std::int64_t wid
   if (RowsArePlain(launch, dtype, width, places)) {
     return usual ? RowAccess::kDense : RowAccess::kPlain;
   }
-  const bool halves = width * static_cast<std::int64_t>(SizeOf(dtype)) % (kGranuleBytes / 2) == 0;
-  return !usual ? RowAccess::kShifted : halves ? RowAccess::kTiled : RowAccess::kOdd;
+  const std::int64_t row_bytes = width * static_cast<std::int64_t>(SizeOf(dtype));
+  if (usual) {
+    return row_bytes % (kGranuleBytes / 2) == 0 ? RowAccess::kTiled : RowAccess::kOdd;
+  }
+  const bool vectors = row_bytes % kGranuleBytes == 0;
+  return vectors && IsUsual(launch, dtype, width, places, true) ? RowAccess::kMisaligned : RowAccess::kShifted;
 }
 
 /// What a launch reads first: of one request, its parameters, and its tensors of rows that lie one after another. Where

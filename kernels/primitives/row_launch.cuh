@@ -126,7 +126,8 @@ cudaError_t LaunchHeldInWords(RowAccess access, const Arguments& arguments, std:
                 HasKeptClusters(Kernels::kWork, sizeof(T), kWords, Shape::BlockThreads(RowAccess::kOdd))) {
     if (arguments.tuning.keeps_parameters && arguments.tuning.cluster_blocks > 1) {
       constexpr std::int64_t kAlike = 4 / sizeof(T);  // elements of a word, with which rows begin by turns
-      return LaunchKeptByClusters<Shape, Kernels::template KeptByClusters<Shape>(), kAlike>(arguments, rows, stream);
+      return LaunchKeptByClusters<Shape, Kernels::template KeptByClusters<Shape, RowAccess::kOdd>(), kAlike>(
+          arguments, rows, stream);
     }
   }
   if constexpr (HasKeptParameters(Kernels::kWork, sizeof(T), Shape::Group::kLanes)) {
@@ -136,34 +137,60 @@ cudaError_t LaunchHeldInWords(RowAccess access, const Arguments& arguments, std:
     }
   }
   constexpr RowAccess kUsual = Shape::kOfThreads ? RowAccess::kTiled : RowAccess::kOdd;
-  return access == RowAccess::kPlain || access == RowAccess::kShifted
-             ? LaunchHeldBy<T, Kernels, Shape, RowAccess::kShifted>(arguments, rows, stream)
-             : LaunchHeldBy<T, Kernels, Shape, kUsual>(arguments, rows, stream);
+  const bool is_usual =
+      access != RowAccess::kPlain && access != RowAccess::kShifted && access != RowAccess::kMisaligned;
+  return is_usual ? LaunchHeldBy<T, Kernels, Shape, kUsual>(arguments, rows, stream)
+                  : LaunchHeldBy<T, Kernels, Shape, RowAccess::kShifted>(arguments, rows, stream);
 }
 
 /// The same of rows of whole vectors that lie one after another, in the usual launch.
-template <typename T, typename Kernels, typename Shape, typename Arguments>
+template <typename T, typename Kernels, typename Shape, RowAccess kAccess, typename Arguments>
 cudaError_t LaunchHeldDensely(const Arguments& arguments, std::int64_t rows, cudaStream_t stream) {
   if constexpr (Shape::kOfBlocks) {
     if constexpr (HasStayingClustersInVectors(Kernels::kWork, Shape::kVectors, Shape::kLooksAhead)) {
       if (arguments.tuning.stays) {
-        return LaunchHeldBy<T, Kernels, StayingShape<Shape>, RowAccess::kDense>(arguments, rows, stream);
+        return LaunchHeldBy<T, Kernels, StayingShape<Shape>, kAccess>(arguments, rows, stream);
       }
     }
     if constexpr (HasKeptClustersInVectors(Kernels::kWork, sizeof(T), Shape::kLooksAhead)) {
       if (arguments.tuning.keeps_parameters) {
-        return LaunchKeptByClusters<Shape, Kernels::template KeptByClusters<Shape>(), 1>(arguments, rows, stream);
+        return LaunchKeptByClusters<Shape, Kernels::template KeptByClusters<Shape, kAccess>(), 1>(arguments, rows,
+                                                                                                  stream);
       }
     }
   }
-  return LaunchHeldBy<T, Kernels, Shape, RowAccess::kDense>(arguments, rows, stream);
+  return LaunchHeldBy<T, Kernels, Shape, kAccess>(arguments, rows, stream);
+}
+
+/// Whether there are kernels of their own for misaligned rows that threads of `Shape` hold. Without, they are held as
+/// any that begin anywhere: where fewer than 8 lanes share a row; in 16-bit softmax of lanes, and FP32 softmax of
+/// blocks with 8 vectors a thread, which are as fast so, unless these look ahead; and two FP32 rows, but for threads
+/// with 8 vectors of each, and the registers for them.
+template <typename Shape>
+constexpr bool HasMisaligned(RowWork work, int element_bytes) {
+  const bool of_softmax = work == RowWork::kSoftmax;
+  if constexpr (Shape::kOfBlocks) {
+    const bool of_two_wide = work == RowWork::kTwoInputs && element_bytes == 4;
+    return Shape::kVectors == 8 ? (Shape::kLooksAhead ? !of_two_wide : !of_softmax || element_bytes == 2)
+                                : Shape::kVectors == 4 && !Shape::kReadsMuch && !of_two_wide;
+  }
+  return Shape::Group::kLanes >= 8 && (!of_softmax || element_bytes == 4);
+}
+/// The same for odd rows that are moved in vectors (AreMovedInVectors).
+template <typename Shape>
+constexpr bool HasMovedOdd(RowWork work, int element_bytes) {
+  return Shape::kOfBlocks && Shape::kVectors == 8 && !(work == RowWork::kTwoInputs && Shape::kLooksAhead) &&
+         HasMisaligned<Shape>(work, element_bytes);
 }
 
 /// Launches rows that threads of `Shape` hold.
 template <typename T, typename Kernels, typename Shape, typename Arguments>
 cudaError_t LaunchHeld(RowAccess access, const Arguments& arguments, std::int64_t rows, cudaStream_t stream) {
   if constexpr (Shape::kStays) {
-    return LaunchHeldBy<T, Kernels, Shape, RowAccess::kDense>(arguments, rows, stream);
+    return access == RowAccess::kDense ? LaunchHeldBy<T, Kernels, Shape, RowAccess::kDense>(arguments, rows, stream)
+           : access == RowAccess::kMisaligned
+               ? LaunchHeldBy<T, Kernels, Shape, RowAccess::kMisaligned>(arguments, rows, stream)
+               : LaunchHeldBy<T, Kernels, Shape, RowAccess::kOdd>(arguments, rows, stream);
   } else if constexpr (kSumsVectors<Shape>) {
     return LaunchHeldBy<T, Kernels, Shape, RowAccess::kShifted>(arguments, rows, stream);  // others lie in vectors
   } else if constexpr (Shape::kOfWords) {
@@ -181,7 +208,17 @@ cudaError_t LaunchHeld(RowAccess access, const Arguments& arguments, std::int64_
         }
       }
       if (access == RowAccess::kDense) {
-        return LaunchHeldDensely<T, Kernels, Shape>(arguments, rows, stream);
+        return LaunchHeldDensely<T, Kernels, Shape, RowAccess::kDense>(arguments, rows, stream);
+      }
+      if constexpr (HasMisaligned<Shape>(Kernels::kWork, sizeof(T))) {
+        if (access == RowAccess::kMisaligned) {
+          return LaunchHeldDensely<T, Kernels, Shape, RowAccess::kMisaligned>(arguments, rows, stream);
+        }
+      }
+      if constexpr (HasMovedOdd<Shape>(Kernels::kWork, sizeof(T))) {
+        if (access == RowAccess::kOdd || access == RowAccess::kTiled) {
+          return LaunchHeldDensely<T, Kernels, Shape, RowAccess::kOdd>(arguments, rows, stream);
+        }
       }
     }
     if constexpr (!Shape::kOfPlainRows) {
@@ -202,7 +239,7 @@ template <typename T, typename Kernels, typename Arguments>
 cudaError_t LaunchRowsOf(DataType y_type, RowAccess reached, std::int64_t rows, Arguments arguments,
                          cudaStream_t stream) {
   const bool plain = InVectors(reached);
-  const RowAccess access = plain && !Kernels::kUsual ? RowAccess::kPlain : reached;
+  const RowAccess access = Kernels::kUsual ? reached : plain ? RowAccess::kPlain : RowAccess::kShifted;
   const std::int64_t row_bytes = arguments.width * static_cast<std::int64_t>(sizeof(T));
   const RowDevice device{DeviceHasClusters(), static_cast<std::int64_t>(MostSharedBytes()), DeviceHasFastMemory()};
   arguments.tuning = TuneRows(Kernels::kWork, row_bytes, rows, static_cast<int>(sizeof(T)), access, device);

@@ -61,7 +61,8 @@ class DeviceParameter {
  public:
   using T = typename Held::Element;
   using Unit = typename Held::Unit;
-  static constexpr bool kPlain = InVectors(kAccess) || kAccess == RowAccess::kTiledVectors;
+  /// Of the usual launch, those of odd rows in vectors are, too; what follows their end in a granule is read with it.
+  static constexpr bool kPlain = HasVectors(kAccess) || (kAccess == RowAccess::kOdd && std::is_same_v<Unit, Granule>);
   static constexpr int kLength = Held::kLength;
 
   /// `absent`: what a parameter that was left out counts as.
@@ -143,7 +144,7 @@ class DeviceParameter {
   /// that reaches beyond it. Requires: IsOfSameType().
   template <int kCount, typename Group>
   __device__ __forceinline__ void FetchRest(const Group& group, int first, int count) {
-    if constexpr (kBeginAnywhere<kAccess> && std::is_same_v<Unit, Granule>) {
+    if constexpr (kBeginAnywhere<kAccess> && std::is_same_v<Unit, Granule> && !kPlain) {
       const int left = LeftOf(group, count) + kLength - first * kStep<Group>;
       const int rest = left & (kStep<Group> - 1);
       if (left > 0 && left < kCount * kStep<Group> && rest > 0 && rest < kLength) {

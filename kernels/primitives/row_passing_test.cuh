@@ -32,10 +32,10 @@ __device__ inline BlockGroup GroupOf(BlockGroup* /*tag*/) { return BlockGroup(1)
 /// The rows of a tensor that begins with element `begin` of `in` go to where element `to` of `out` is. Behind all of
 /// these `out` has a place that stays zero if what is held is what should be. A block has a row, and then one of those
 /// that are left.
-template <typename T, typename Shape>
+template <typename T, typename Shape, RowAccess kAccess>
 struct PassRows {
   using Group = typename Shape::Group;
-  using Held = typename Shape::template Held<T, RowAccess::kShifted, 1>;
+  using Held = typename Shape::template Held<T, kAccess, 1>;
   using In = BitsOf<T>;
   using Out = BitsOf<T>;
   int rows;
@@ -48,7 +48,7 @@ struct PassRows {
 
   __device__ void operator()(const In* in, Out* out) const {
     Group group = GroupOf(static_cast<Group*>(nullptr));
-    const HeldSpace<T, Shape, RowAccess::kShifted, 1> space;
+    const HeldSpace<T, Shape, kAccess, 1> space;
     Held held;
     if constexpr (Shape::kOfBlocks) {
       for (int row = static_cast<int>(blockIdx.x); row < rows; row += static_cast<int>(gridDim.x)) {
@@ -105,10 +105,10 @@ std::vector<Bits> Numbered(int count) {
 
 /// Rows of a block of `threads` threads, or of a block each, from and to each of `places` neighbouring elements. `run`:
 /// DeviceBodyTest::Run.
-template <typename T, typename Shape, typename Run>
+template <typename T, typename Shape, RowAccess kAccess = RowAccess::kShifted, typename Run>
 void ExpectRowsPass(const Run& run, int places, int rows, int width, LaunchShape shape) {
   using Bits = BitsOf<T>;
-  shape.shared_bytes = HeldSpace<T, Shape, RowAccess::kShifted, 1>::BytesOfBlock(shape.threads);
+  shape.shared_bytes = HeldSpace<T, Shape, kAccess, 1>::BytesOfBlock(shape.threads);
   for (int begin = 0; begin < places; ++begin) {
     for (int to = 0; to < places; ++to) {
       for (const bool other : {false, true}) {
@@ -118,7 +118,7 @@ void ExpectRowsPass(const Run& run, int places, int rows, int width, LaunchShape
         const int count = rows * width;
         const int outs = count + to + 1;
         const std::vector<Bits> in = Numbered<Bits>(begin + count);  // nothing follows the last row
-        const auto out = run(PassRows<T, Shape>{rows, width, begin, to, begin + count, outs, other}, in,
+        const auto out = run(PassRows<T, Shape, kAccess>{rows, width, begin, to, begin + count, outs, other}, in,
                              static_cast<std::size_t>(outs) + 1, shape);
         EXPECT_EQ(out[static_cast<std::size_t>(outs)], 0) << "what is held";
         for (int i = 0; i < outs; ++i) {

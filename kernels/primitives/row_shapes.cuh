@@ -105,32 +105,43 @@ struct RowShape {
   static constexpr bool kInTileOfHalves = !kOfBlocks && kVectors > 2;
   static constexpr bool kInTileOfVectors = kInTileOfHalves && GroupType::kLanes <= 8;
 
-  /// Whether rows that begin anywhere are moved in registers. Two of them on their way would not fit there: those of
-  /// two inputs, and of wider elements, whose results take more registers, where the next row is asked for ahead.
+  /// Whether rows that begin anywhere are moved in registers. Where launches are not the usual ones, and there is more
+  /// to remember of a request, two of them on their way would not fit there: those of two inputs, and of wider
+  /// elements, whose results take more registers, where the next row is asked for ahead.
   template <typename T, RowAccess kAccess, int kInputs>
-  static constexpr bool kShifts = kOfBlocks&& BeginAnywhere(kAccess) && kInputs == 1 && (sizeof(T) == 2 || !kAhead);
+  static constexpr bool kShifts = kAccess == RowAccess::kMisaligned ||
+                                  (kOfBlocks &&
+                                   (kAccess == RowAccess::kOdd ||
+                                    (kAccess == RowAccess::kShifted && kInputs == 1 && (sizeof(T) == 2 || !kAhead))));
+  /// Whether results of those are found one after another: where registers hold another row, or have more to remember
+  /// of a request, and of two FP16 or BF16 inputs, whose results are one row, and then another.
   template <typename T, RowAccess kAccess, int kInputs>
-  using Held = std::conditional_t<kInTile<kAccess>, TiledVectors<T, kVectors, kAccess == RowAccess::kTiledVectors>,
-                                  std::conditional_t<kShifts<T, kAccess, kInputs>, ShiftedVectors<T, kVectors>,
-                                                     RowVectors<T, kVectors, InVectors(kAccess), kReadsMuch>>>;
+  static constexpr bool kInTurn = kAhead || kAccess == RowAccess::kShifted || (kInputs == 2 && sizeof(T) == 2);
+  template <typename T, RowAccess kAccess, int kInputs>
+  using Held = std::conditional_t<
+      kInTile<kAccess>, TiledVectors<T, kVectors, kAccess == RowAccess::kTiledVectors>,
+      std::conditional_t<kShifts<T, kAccess, kInputs>,
+                         ShiftedVectors<T, kVectors, HasVectors(kAccess), kInTurn<T, kAccess, kInputs>>,
+                         RowVectors<T, kVectors, InVectors(kAccess), kReadsMuch>>>;
 
   // For __launch_bounds__: as many registers as let enough of the largest blocks run at a time. Rows that begin
   // anywhere want more, so their blocks are smaller (TuneRows).
   static constexpr int BlockThreads(RowAccess access) {
-    return !kOfBlocks                                           ? BlockThreadsOfLanes(kVectors)
-           : !kAhead && (kVectors > 4 || BeginAnywhere(access)) ? 256
-                                                                : RowGrid<BlockGroup>::kBlockThreads;
+    return !kOfBlocks                                     ? BlockThreadsOfLanes(kVectors)
+           : !kAhead && (kVectors > 4 || IsMoved(access)) ? 256
+                                                          : RowGrid<BlockGroup>::kBlockThreads;
   }
   /// Where lanes have rows that do not begin anywhere, of a multiprocessor.
   template <bool kMore>
   static constexpr int kThreadsOfLanes = 896;
   static constexpr int ResidentBlocks(RowAccess access, int threads_of_lanes = kThreadsOfLanes<false>) {
-    const bool shifted = BeginAnywhere(access);
-    const int wanted = !kOfBlocks                  ? (shifted ? 768 : threads_of_lanes) / BlockThreads(access)
-                       : kAhead                    ? 1
-                       : kVectors == 4 && !shifted ? 2
-                       : kVectors == 16            ? 2
-                                                   : 3;
+    const bool shifted = IsMoved(access);
+    const int wanted = !kOfBlocks ? (shifted ? 768 : threads_of_lanes) / BlockThreads(access)
+                       : kAhead   ? 1
+                       : kVectors == 8 && shifted && access != RowAccess::kShifted ? 2
+                       : kVectors == 4 && !shifted                                 ? 2
+                       : kVectors == 16                                            ? 2
+                                                                                   : 3;
     const int most = MostResidentBlocks(BlockThreads(access));
     return wanted < most ? wanted : most;
   }

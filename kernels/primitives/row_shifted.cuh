@@ -1,10 +1,10 @@
-// A row in the registers of a block that works on it, in vectors of 16 bytes, wherever the row begins.
+// A row in the registers of the threads that work on it, in vectors of 16 bytes, wherever the row begins.
 //
 // Memory has granules, 16 bytes on a 16-byte boundary, and a lane reads and writes those: what a row shares with its
 // neighbours is read with it. A vector of a row that begins elsewhere lies across two granules, which neighbouring
 // lanes have, so a vector is put together from a lane's own granule and some words of its neighbour's, which a shuffle
-// brings, and taken apart in the same way. Nothing passes through shared memory. All lanes of a warp have the same row,
-// so the distance is one of four ways through the code, and registers are chosen when that is compiled.
+// brings, and taken apart in the same way. Nothing passes through shared memory. All lanes of a warp have rows that
+// begin alike, so the distance is one of four ways through the code, and registers are chosen when that is compiled.
 //
 // Elements are at the places that row_vectors.cuh gives them.
 #ifndef KERNELWIRE_KERNELS_PRIMITIVES_ROW_SHIFTED_CUH_
@@ -21,55 +21,66 @@
 
 namespace kernelwire {
 
-/// What one thread holds of a row of T. All members of the group call Begin, Finish and Store together.
-template <typename T, int kVectorsOfThread>
+/// What one thread holds of a row of T. All members of the group call Begin, Finish and Store together; where lanes of
+/// a warp have several rows, all that have one, and these begin equally far behind a granule.
+///
+/// Granules at a tensor's ends are read whole: what else lies in them is ignored. `kWhole`: rows are whole vectors.
+/// `kInTurn`: each vector's result is written before the next one's is found, for want of registers.
+template <typename T, int kVectorsOfThread, bool kWhole, bool kInTurn>
 struct ShiftedVectors : VectorLayout<T, kVectorsOfThread> {
   using Layout = VectorLayout<T, kVectorsOfThread>;
   using Layout::HasWhole;
   using Layout::IndexOf;
+  using Layout::kLength;
   using Layout::kStretches;
   using Layout::kVectors;
-  using Layout::kVectorsOfStretch;
   using Layout::Pinned;
   using Layout::vectors;
   static constexpr bool kPlain = false;
   static constexpr bool kMoves = true;
   static constexpr bool kStoresTogether = false;
+  static constexpr int kGrain = kWhole ? kLength : 1;
   template <typename Group>
   static constexpr int kGranulesIn = 0;
   template <typename Group>
   static constexpr int kGranulesOut = 0;
   template <typename Group>
-  static constexpr int kFirstThatEnds = 0;
+  static constexpr int kFirstThatEnds = RowVectors<T, kVectorsOfThread, true>::template kFirstThatEnds<Group>;
 
   /// Asks for a row. Finish must follow before any is used; in between, memory is on its way.
   template <typename Fill, typename Group>
   __device__ __forceinline__ void Begin(const Group& group, const RowSource<T>& row, Granule* /*place*/) {
-    static_assert(Group::kLanes == 32);
     const GranulesOf<const T> at(group, row.data, row.count);
-    const int readable = row.has_after ? at.left + 15 : at.left;
 #pragma unroll
     for (int v = 0; v < kVectors; ++v) {
       vectors[v] = Filled<Granule>(Fill::template Value<T>());
-      LoadGranuleIf(readable >= v * kStepBytes + 16 && (v > 0 || at.begin >= 0 || row.has_before),
-                    at.base + v * kStepBytes, vectors[v]);
+      LoadGranuleIf(at.left > v * kStepBytes<Group>, at.base + v * kStepBytes<Group>, vectors[v]);
     }
+    const auto* const behind = at.base + kVectors * kStepBytes<Group>;
+    const bool is_wanted = group.lane() == 0 && at.odd != 0 && at.left > kVectors * kStepBytes<Group>;
     following_ = Granule{};
-    LoadGranuleIf(group.lane() == 0 && at.odd != 0 && readable >= kVectors * kStepBytes + 16,
-                  at.base + kVectors * kStepBytes, following_);
-    if (!row.has_before || !row.has_after) {
-      BeginEdges(group, row, at);
+    if constexpr (sizeof(T) == 2) {
+      LoadGranuleIf(is_wanted, behind, following_);
+    } else {  // A register that nobody reads would be given away while its word is on the way, and that be waited for.
+      constexpr int kRead = sizeof(T) == 4 ? 3 : 2;
+#pragma unroll
+      for (int w = 0; w < kRead; ++w) {
+        Word word{};
+        LoadWordIf(is_wanted, behind + 4 * w, word);
+        following_.words[w] = word.words[0];
+      }
     }
   }
 
   /// What the group could hold beyond the row's end becomes the fill. `Fill` must be that of Begin.
   template <typename Fill, typename Group>
   __device__ __forceinline__ void Finish(const Group& group, const RowSource<T>& row, Granule* /*place*/) {
-    const int odd = OddBytesOf(row.data);
-    if (odd != 0) {
-      WithKnownShift<T>(odd, [&](auto words, unsigned bits) { MoveDown<words>(group, bits); });
+    WithKnownShift<T>(OddBytesOf(row.data), [&](auto words, unsigned bits) { MoveDown<words>(group, bits); });
+    if constexpr (kWhole) {
+      FillVectorsBeyond(group, row.count, Filled<Granule>(Fill::template Value<T>()));
+    } else {
+      this->template FillBeyond<kFirstThatEnds<Group>>(group, row.count, Fill::template Value<T>());
     }
-    this->template FillBeyond<0>(group, row.count, Fill::template Value<T>());
   }
 
   /// Writes result(v, index) as this thread's vector `v`, which begins at element `index`, of the row of `count`
@@ -78,48 +89,63 @@ struct ShiftedVectors : VectorLayout<T, kVectorsOfThread> {
   static __device__ __forceinline__ void Store(const Group& group, T* to, int count, Granule* /*place*/,
                                                const Result& result) {
     const GranulesOf<T> at(group, to, count);
-    WithKnownShift<T>(at.odd, [&](auto words, unsigned bits) { StoreMoved<words>(group, at, bits, result); });
+    Writer<Group> writer(group, at, count);
+    if constexpr (kInTurn) {
+      WithKnownShift<T>(at.odd, [&](auto words, unsigned bits) {
+        Granule last{};
+#pragma unroll
+        for (int v = 0; v < kVectors; ++v) {
+          Granule granule = result(v, IndexOf(group, v));
+          MoveUp<words>(group, bits, granule, last);
+          writer.Put(v, granule);
+        }
+        writer.End(RestOf(last, bits));
+      });
+    } else {
+      // As little as can be is in each of the four ways: the compiler finds registers for it, and a multiprocessor
+      // whose rows begin by turns, and which runs all of them, waits less for instructions.
+      Granule granules[kVectors];
+#pragma unroll
+      for (int v = 0; v < kVectors; ++v) {
+        granules[v] = result(v, IndexOf(group, v));
+      }
+      Granule rest;
+      WithKnownShift<T>(at.odd, [&](auto words, unsigned bits) {
+        Granule last{};
+#pragma unroll
+        for (Granule& granule : granules) {
+          MoveUp<words>(group, bits, granule, last);
+        }
+        rest = RestOf(last, bits);
+      });
+#pragma unroll
+      for (int v = 0; v < kVectors; ++v) {
+        writer.Put(v, granules[v]);
+      }
+      writer.End(rest);
+    }
   }
 
  private:
-  static constexpr int kStepBytes = 32 * 16;  // from one of a lane's granules to the next
+  /// From one of a lane's granules to the next.
+  template <typename Group>
+  static constexpr int kStepBytes = Group::kLanes * 16;
 
   /// The granules that a lane reads or writes of the row of `count` elements at `row`.
   template <typename Element>
   struct GranulesOf {
     using Byte = std::conditional_t<std::is_const_v<Element>, const unsigned char, unsigned char>;
-    int odd;    // bytes that the row begins behind a granule
-    int begin;  // of the first, in bytes from the row's beginning on
-    int left;   // from there to the row's end
+    int odd;   // bytes that the row begins behind a granule
+    int left;  // from the first on to the row's end
     Byte* base;
 
     template <typename Group>
-    __device__ __forceinline__ GranulesOf(const Group& group, Element* row, int count)
-        : odd(OddBytesOf(row)),
-          begin(IndexOf(group, 0) * static_cast<int>(sizeof(T)) - odd),
-          left(count * static_cast<int>(sizeof(T)) - begin),
-          base(Pinned(reinterpret_cast<Byte*>(row) + begin)) {}
+    __device__ __forceinline__ GranulesOf(const Group& group, Element* row, int count) : odd(OddBytesOf(row)) {
+      const int begin = IndexOf(group, 0) * static_cast<int>(sizeof(T)) - odd;  // from the row's beginning on
+      left = count * static_cast<int>(sizeof(T)) - begin;
+      base = Pinned(reinterpret_cast<Byte*>(row) + begin);
+    }
   };
-
-  /// Of a row at an end of its tensor: the elements of granules that reach beyond that, one by one.
-  template <typename Group>
-  __device__ __forceinline__ void BeginEdges(const Group& group, const RowSource<T>& row,
-                                             const GranulesOf<const T>& at) {
-    const bool begins = at.begin < 0 && !row.has_before;
-    if (begins) {
-      vectors[0] = LoadPartOfGranule<T>(at.base, at.odd, min(at.left, 16));
-    }
-    const int last = at.left / kStepBytes;
-    const int rest = at.left % kStepBytes;
-    if (!row.has_after && rest > 0 && rest < 16 && (last < kVectors || (last == kVectors && group.lane() == 0))) {
-      const Granule end = LoadPartOfGranule<T>(at.base + last * kStepBytes, begins && last == 0 ? at.odd : 0, rest);
-#pragma unroll
-      for (int v = 0; v < kVectors; ++v) {
-        ReplaceIf(v == last, end, vectors[v]);
-      }
-      ReplaceIf(last == kVectors, end, following_);
-    }
-  }
 
   /// From granules as memory has them to vectors of the row.
   template <int kWords, typename Group>
@@ -136,43 +162,23 @@ struct ShiftedVectors : VectorLayout<T, kVectorsOfThread> {
 #pragma unroll
       for (int w = 0; w < kPassed; ++w) {
         const unsigned from = group.lane() == 0 ? next.words[w] : vectors[v].words[w];
-        words[4 + w] = __shfl_sync(0xFFFFFFFFU, from, (group.lane() + 1) % 32);
+        words[4 + w] = FromLane(group, from, group.lane() + 1);
       }
       vectors[v] = ShiftedDown<T>(words + kWords, bits);
     }
   }
 
-  /// Writes granules that rows lie `kWords` words and `bits` behind. The whole of it is compiled for each distance: to
-  /// choose anew for each vector would scatter the instructions, which small launches wait for.
-  template <int kWords, typename Group, typename Result>
-  static __device__ __forceinline__ void StoreMoved(const Group& group, const GranulesOf<T>& at, unsigned bits,
-                                                    const Result& result) {
-    const bool begins = group.lane() == 0 && at.odd != 0;  // what comes before belongs to another warp, or row
-    Granule last{};  // what the last lane's vector before leaves for the first lane
-    Granule end{};   // the row's last granule, of which it has a part
+  template <typename Group>
+  __device__ __forceinline__ void FillVectorsBeyond(const Group& group, int count, const Granule& fill) {
+    if (!HasWhole(group, kStretches - 1, count)) {
 #pragma unroll
-    for (int v = 0; v < kVectors; ++v) {
-      Granule granule = result(v, IndexOf(group, v));
-      MoveUp<kWords>(group, bits, granule, last);
-      const int left = at.left - v * kStepBytes;
-      const bool is_first = v == 0 && begins;
-      if (left >= 16 && !is_first) {
-        StoreGranule(at.base + v * kStepBytes, granule);
+      for (int v = kFirstThatEnds<Group>; v < kVectors; ++v) {
+        ReplaceIf(IndexOf(group, v) >= count, fill, vectors[v]);
       }
-      ReplaceIf(left > 0 && left < 16 && !is_first, granule, end);
-      if (is_first && left > at.odd) {
-        StorePartOfGranule<T>(at.base, granule, at.odd, min(left, 16));
-      }
-    }
-    const bool is_behind = begins && at.left > kVectors * kStepBytes;  // no other vector reaches there
-    ReplaceIf(is_behind, RestOf(last, bits), end);
-    const int rest = is_behind ? min(at.left - kVectors * kStepBytes, at.odd) : at.left % kStepBytes;
-    if (rest > 0 && rest < 16 && (is_behind || (at.left < kVectors * kStepBytes && !(begins && at.left < 16)))) {
-      StoreGranuleBegin<T>(at.base + min(at.left / kStepBytes, kVectors) * kStepBytes, end, rest);
     }
   }
 
-  /// From a vector of the row to a granule as memory has it. `last`: what the vector before left for the first lane;
+  /// From a vector of the row to a granule as memory has it. `last`: what the vector before leaves for the first lane;
   /// then what this one leaves.
   template <int kWords, typename Group>
   static __device__ __forceinline__ void MoveUp(const Group& group, unsigned bits, Granule& granule, Granule& last) {
@@ -180,7 +186,7 @@ struct ShiftedVectors : VectorLayout<T, kVectorsOfThread> {
     unsigned words[kPassed + 4];
 #pragma unroll
     for (int w = 0; w < kPassed; ++w) {
-      const unsigned passed = __shfl_sync(0xFFFFFFFFU, granule.words[4 - kPassed + w], (group.lane() + 31) % 32);
+      const unsigned passed = FromLane(group, granule.words[4 - kPassed + w], group.lane() + Group::kLanes - 1);
       words[w] = group.lane() == 0 ? last.words[w] : passed;
       last.words[w] = passed;
     }
@@ -195,6 +201,47 @@ struct ShiftedVectors : VectorLayout<T, kVectorsOfThread> {
   static __device__ __forceinline__ Granule RestOf(const Granule& last, unsigned bits) {
     const unsigned words[] = {last.words[0], last.words[1], last.words[2], last.words[3], 0};
     return ShiftedUp<T>(words, bits);
+  }
+
+  /// Writes a row's granules, and of those that others have a part of, its own.
+  template <typename Group>
+  struct Writer {
+    static constexpr int kStep = kStepBytes<Group>;
+    const GranulesOf<T>& at;
+    bool begins;    // with such a one, whose beginning belongs to another warp, or row
+    bool is_whole;  // the row has all that the group's lanes can hold
+    Granule end{};  // the row's last one, of which it has a part
+
+    __device__ __forceinline__ Writer(const Group& group, const GranulesOf<T>& its, int count)
+        : at(its), begins(group.lane() == 0 && its.odd != 0), is_whole(HasWhole(group, kStretches - 1, count)) {}
+
+    __device__ __forceinline__ void Put(int v, const Granule& granule) {
+      const bool is_first = v == 0 && begins;
+      if (at.left >= v * kStep + 16 && !is_first) {
+        StoreGranule(at.base + v * kStep, granule);
+      }
+      if (is_first && at.left > at.odd) {
+        StorePartOfGranule<T>(at.base, granule, at.odd, min(at.left, 16));
+      }
+      if (!is_whole) {
+        ReplaceIf(at.left > v * kStep && at.left < v * kStep + 16 && !is_first, granule, end);
+      }
+    }
+
+    /// `rest`: what the lanes' last vectors leave.
+    __device__ __forceinline__ void End(const Granule& rest) {
+      const bool is_behind = begins && at.left > kVectors * kStep;  // no vector reaches there
+      ReplaceIf(is_behind, rest, end);
+      const int left = is_behind ? min(at.left - kVectors * kStep, at.odd) : at.left % kStep;
+      if (left > 0 && left < 16 && (is_behind || (at.left < kVectors * kStep && !(begins && at.left < 16)))) {
+        StoreGranuleBegin<T>(at.base + min(at.left / kStep, kVectors) * kStep, end, left);
+      }
+    }
+  };
+
+  template <typename Group>
+  static __device__ __forceinline__ unsigned FromLane(const Group& group, unsigned word, int lane) {
+    return __shfl_sync(group.members(), word, lane % Group::kLanes, Group::kLanes);
   }
 
   Granule following_;  // of the first lane: the granule behind the lanes' last ones

@@ -1,5 +1,5 @@
-// Rows in vectors that begin anywhere, by themselves: a block has every element in its place and the fill beyond,
-// wherever rows begin, and writes them wherever they are to lie, and nothing else.
+// Rows in vectors that begin anywhere, by themselves: threads have every element in its place and the fill beyond,
+// wherever rows begin, and write them wherever they are to lie, and nothing else.
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
@@ -32,6 +32,32 @@ class RowShiftedTest : public testing::DeviceBodyTest {
       testing::ExpectRowsPass<T, Shape>([this](const auto& body, const auto& in, std::size_t outs,
                                                const LaunchShape& launch) { return Run(body, in, outs, launch); },
                                         kLength, 3, width, shape);
+      if (width % kLength == 0) {
+        testing::ExpectRowsPass<T, Shape, RowAccess::kMisaligned>(
+            [this](const auto& body, const auto& in, std::size_t outs, const LaunchShape& launch) {
+              return Run(body, in, outs, launch);
+            },
+            kLength, 3, width, shape);
+      }
+    }
+  }
+
+  /// Rows of whole vectors that lanes share, in warps that are full and one that is not; they end in any lane.
+  template <typename T, int kLanes, int kVectors>
+  void ExpectLanesPass() {
+    using Shape = RowShape<LaneGroup<kLanes>, kVectors, false>;
+    constexpr int kLength = kElementsOfGranule<T>;
+    LaunchShape shape;
+    shape.blocks = 1;
+    shape.threads = 64;
+    for (const int vectors : {(kVectors - 1) * kLanes + 1, kVectors * kLanes - kLanes / 2, kVectors * kLanes}) {
+      for (const int rows : {64 / kLanes, 64 / kLanes - 1, 1}) {
+        testing::ExpectRowsPass<T, Shape, RowAccess::kMisaligned>(
+            [this](const auto& body, const auto& in, std::size_t outs, const LaunchShape& launch) {
+              return Run(body, in, outs, launch);
+            },
+            kLength, rows, vectors * kLength, shape);
+      }
     }
   }
 };
@@ -44,6 +70,18 @@ TEST_F(RowShiftedTest, BlocksHoldRowsOfTwoByteElementsAndWriteThem) {
 TEST_F(RowShiftedTest, BlocksHoldRowsOfFourByteElementsAndWriteThem) {
   ExpectBlocksPass<float, 4>();
   ExpectBlocksPass<float, 8>();
+}
+
+TEST_F(RowShiftedTest, LanesHoldMisalignedRowsOfTwoByteElementsAndWriteThem) {
+  ExpectLanesPass<__nv_bfloat16, 8, 3>();
+  ExpectLanesPass<__nv_bfloat16, 16, 4>();
+  ExpectLanesPass<__nv_bfloat16, 32, 3>();
+}
+
+TEST_F(RowShiftedTest, LanesHoldMisalignedRowsOfFourByteElementsAndWriteThem) {
+  ExpectLanesPass<float, 8, 4>();
+  ExpectLanesPass<float, 16, 3>();
+  ExpectLanesPass<float, 32, 4>();
 }
 
 TEST_F(RowShiftedTest, BlocksHoldRowsOfEightByteElementsAndWriteThem) {

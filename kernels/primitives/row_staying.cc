@@ -30,6 +30,9 @@ constexpr std::int64_t kMultiprocessorsOfGroup = 16;
 /// Warps that a multiprocessor has at a time, of threads with the registers for a row and the next one.
 constexpr std::int64_t kWarpsOfMultiprocessor = 16;
 
+/// What one of those warps holds of a row.
+constexpr std::int64_t kBytesOfWarp = 8 * 32 * 16;
+
 /// Blocks of a cluster with so many warps each.
 struct ClusterOfWarps {
   std::int64_t warps = 0;
@@ -72,7 +75,8 @@ RowTuning HoldByCluster(const ClusterOfWarps& cluster, int vectors, RowTuning tu
 }
 
 /// Which rows are worth it, and how full multiprocessors have to be (ClusterOfWarps::filled, of 256): less full, others
-/// are faster, but for those of layer_norm of up to 512 KiB, which gain from the parameters most.
+/// are faster, but for those of layer_norm of up to 512 KiB, which gain from the parameters most. Where tensors are
+/// misaligned, others have more to do for a row.
 struct RowsThatStay {
   std::int64_t above_kib;
   std::int64_t up_to_kib;
@@ -80,26 +84,25 @@ struct RowsThatStay {
   std::int64_t least_filled;
 };
 
-RowsThatStay RowsThatStayOf(RowWork work, bool wide, std::int64_t row_bytes) {
+RowsThatStay RowsThatStayOf(RowWork work, bool wide, std::int64_t row_bytes, bool misaligned) {
   switch (work) {
     case RowWork::kMoments:
-      return {32, wide ? 1024 : 512, 64, row_bytes > 512 * kKiB ? 205 : 0};
+      return {misaligned && !wide ? 15 : 32, wide ? 1024 : 512, misaligned ? 32 : 64, row_bytes > 512 * kKiB ? 205 : 0};
     case RowWork::kSoftmax:
-      return {wide ? 64 : 32, 512, 64, wide ? 210 : 205};
+      return {wide ? 64 : 32, 512, 64, misaligned ? 190 : wide ? 210 : 205};
     default:
-      return {wide ? 64 : 32, 1024, 128, 205};
+      return {wide ? 64 : 32, 1024, 128, misaligned ? 190 : 205};
   }
 }
 
 /// Threads that look ahead have 8 vectors of each of two rows. FP32 rows of softmax that would leave much empty so, or
 /// are longer, have 16 of one instead.
-RowTuning LookAheadForMany(RowWork work, std::int64_t row_bytes, std::int64_t rows, int element_bytes,
+RowTuning LookAheadForMany(RowWork work, std::int64_t row_bytes, std::int64_t rows, int element_bytes, bool misaligned,
                            RowTuning tuning) {
-  constexpr std::int64_t kBytesOfWarp = 8 * 32 * 16;
   constexpr std::int64_t kLongRow = 256 * kKiB;
   constexpr std::int64_t kLeastFilledOfSixteen = 192;
   const bool wide = element_bytes == 4;
-  const RowsThatStay rows_that_stay = RowsThatStayOf(work, wide, row_bytes);
+  const RowsThatStay rows_that_stay = RowsThatStayOf(work, wide, row_bytes, misaligned);
   const std::int64_t row_warps = (row_bytes + kBytesOfWarp - 1) / kBytesOfWarp;
   if (MibOf(row_bytes, rows) < rows_that_stay.from_mib || row_bytes <= rows_that_stay.above_kib * kKiB) {
     return tuning;
@@ -122,6 +125,17 @@ RowTuning LookAheadForMany(RowWork work, std::int64_t row_bytes, std::int64_t ro
 
 }  // namespace
 
+bool AreMovedInVectors(RowWork work, std::int64_t row_bytes, int element_bytes) {
+  const bool wide = element_bytes == 4;
+  // FP32 norms have words that are as fast of one input, and faster of two.
+  const bool gain_most = wide && !AreNorms(work);
+  const std::int64_t above_kib = wide ? 200 : work == RowWork::kMoments ? 400 : 112;
+  const std::int64_t row_warps = (row_bytes + kBytesOfWarp - 1) / kBytesOfWarp;
+  return row_bytes > above_kib * kKiB && row_bytes <= (gain_most ? 1024 : 512) * kKiB &&
+         AreHeldInWords(row_bytes, element_bytes) &&
+         ShareWarps(row_warps, kMostThreadsOfRowBlock / 32, false).filled >= (gain_most ? 205 : 240);
+}
+
 RowTuning StayForMany(RowWork work, std::int64_t row_bytes, std::int64_t rows, int element_bytes, RowTuning tuning) {
   const bool has_kernels = tuning.method == RowTuning::Method::kBlocks && tuning.cluster_blocks > 1 &&
                            !tuning.in_shared && HasStayingClusters(work, element_bytes, tuning.vectors);
@@ -137,12 +151,12 @@ RowTuning StayForMany(RowWork work, std::int64_t row_bytes, std::int64_t rows, i
 }
 
 RowTuning StayForManyInVectors(RowWork work, std::int64_t row_bytes, std::int64_t rows, int element_bytes,
-                               RowTuning tuning) {
+                               bool misaligned, RowTuning tuning) {
   if (tuning.method != RowTuning::Method::kBlocks || tuning.vector_bytes != 16 || element_bytes > 4) {
     return tuning;
   }
   return work == RowWork::kTwoInputs ? StayWithTwoInputs(row_bytes, rows, tuning)
-                                     : LookAheadForMany(work, row_bytes, rows, element_bytes, tuning);
+                                     : LookAheadForMany(work, row_bytes, rows, element_bytes, misaligned, tuning);
 }
 
 }  // namespace kernelwire

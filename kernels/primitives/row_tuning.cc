@@ -159,6 +159,14 @@ const Holdings& ForShiftedRows(RowWork work, std::int64_t row_bytes, std::int64_
   return tables[static_cast<std::size_t>(work)][wide];
 }
 
+const Holdings& ForMisalignedRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, bool wide) {
+  if (AreFewRows(row_bytes, rows)) {
+    return kOfFewMisalignedRows[work == RowWork::kTwoInputs && wide];
+  }
+  const auto& tables = AreSomeRows(row_bytes, rows) ? kOfMisalignedRows : kOfLargeMisalignedTensors;
+  return tables[static_cast<std::size_t>(work)][wide];
+}
+
 /// Whether rows of whole vectors are held as those for a few rounds. Of wide ones that several blocks share fewer count
 /// as such: blocks that ask ahead for others' rows (row_ahead.h) have caught up with those that stay, from 36 to 512
 /// KiB, for layer_norm to 320. Not measured where memory is fast, nor of two inputs.
@@ -280,7 +288,9 @@ RowTuning TuneRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, int 
   const bool wide = element_bytes > 2;
   const bool plain = InVectors(access);
   const bool small_blocks = HasSmallBlocks(work, access);
-  const bool in_words = AreHeldInWords(row_bytes, element_bytes);
+  const bool moved = device.clusters && AreMovedInVectors(work, row_bytes, element_bytes);
+  const bool misaligned = access == RowAccess::kMisaligned || (moved && access != RowAccess::kShifted);
+  const bool in_words = AreHeldInWords(row_bytes, element_bytes) && !moved;
   const bool may_keep = in_words && access == RowAccess::kOdd && device.fast_memory;
   if (in_words ? row_bytes <= WordShapesOf(element_bytes).LongestRow() : row_bytes <= kBytesOfStretch) {
     RowTuning tuning =
@@ -307,7 +317,7 @@ RowTuning TuneRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, int 
     tuning.rows_ahead = RowsAhead(work, row_bytes, rows, element_bytes, plain, device.fast_memory, tuning);
     return may_keep ? KeepParametersOfMany(work, row_bytes, rows, element_bytes, tuning) : tuning;
   }
-  if (row_bytes > device.LongestHeldRowBytes(row_bytes, element_bytes)) {
+  if (!moved && row_bytes > device.LongestHeldRowBytes(row_bytes, element_bytes)) {
     return StreamRows(work, row_bytes, rows, element_bytes);
   }
   if (!in_words && !device.clusters) {
@@ -317,16 +327,17 @@ RowTuning TuneRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, int 
   if (in_words) {
     tuning = HoldInWords(work, row_bytes, element_bytes, device.clusters);
   } else {
-    const Holdings& holdings = plain ? ForPlainRows(work, row_bytes, rows, wide, device.fast_memory)
-                                     : ForShiftedRows(work, row_bytes, rows, wide, device.fast_memory);
+    const Holdings& holdings = plain        ? ForPlainRows(work, row_bytes, rows, wide, device.fast_memory)
+                               : misaligned ? ForMisalignedRows(work, row_bytes, rows, wide)
+                                            : ForShiftedRows(work, row_bytes, rows, wide, device.fast_memory);
     tuning = HoldBy(holdings.Of(row_bytes), row_bytes, small_blocks, MostVectorsInShared(work, element_bytes));
     tuning.reads_much = plain && ReadMuch(row_bytes, rows);
   }
   tuning.balanced = tuning.cluster_blocks > 2 && AreBalanced(work, row_bytes, rows, plain, tuning);
   tuning.rows_ahead = RowsAhead(work, row_bytes, rows, element_bytes, plain, device.fast_memory, tuning);
   if (!may_keep) {
-    return access == RowAccess::kDense && device.fast_memory
-               ? StayForManyInVectors(work, row_bytes, rows, element_bytes, tuning)
+    return (access == RowAccess::kDense || misaligned) && device.fast_memory
+               ? StayForManyInVectors(work, row_bytes, rows, element_bytes, misaligned, tuning)
                : tuning;
   }
   return StayForMany(work, row_bytes, rows, element_bytes,

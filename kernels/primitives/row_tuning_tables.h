@@ -219,6 +219,38 @@ inline constexpr Holdings kOfLargeShiftedTensorsInFastMemory[][2] = {
 /// Two inputs, a few rounds of rows that a block does not hold.
 inline constexpr Holdings kOfSomeLongShiftedRows = {{{120, kFour, 128}, {256, kFour, 256}, {1024, kAhead, 512}}};
 
+// The same where nothing but where its tensors begin is unusual of a launch (RowAccess::kMisaligned): all are moved in
+// registers, of which threads have more than others. Measured on an H200.
+
+/// One input, or 2-byte elements, and two of wider ones.
+inline constexpr Holdings kOfFewMisalignedRows[2] = {
+    {{{128, kFour, 128}, {256, kFour, 256}, {512, kEight}, {1024, kAhead, 512}}},
+    {{{512, kEight}, {1024, kAhead, 512}}},
+};
+
+/// Of up to AreSomeRows, and of larger tensors. Blocks of layer_norm with 4 vectors a thread have more instructions for
+/// each, and are worth it only where 8 would leave much empty.
+inline constexpr Holdings kOfMisalignedRows[][2] = {
+    // kOneSum
+    {{{{16, kEight}, {1024, kAhead}}}, {{{16, kEight}, {64, kFour, 128}, {1024, kAhead}}}},
+    // kTwoInputs
+    {{{{512, kEight}, {1024, kAhead, 512}}}, {{{512, kEight}, {1024, kAhead, 512}}}},
+    // kSoftmax
+    {{{{16, kEight}, {1024, kAhead}}}, {{{64, kEight}, {1024, kAhead}}}},
+    // kMoments
+    {{{{4, kEight}, {6, kFour, 256}, {512, kEight}, {1024, kAhead}}}, {{{512, kEight}, {1024, kAhead}}}},
+};
+inline constexpr Holdings kOfLargeMisalignedTensors[][2] = {
+    // kOneSum
+    {{{{32, kEight}, {1024, kAhead}}}, {{{64, kEight}, {1024, kAhead}}}},
+    // kTwoInputs
+    {kOfMisalignedRows[1][0], kOfMisalignedRows[1][1]},
+    // kSoftmax
+    {{{{32, kEight}, {1024, kAhead}}}, kOfMisalignedRows[2][1]},
+    // kMoments
+    {kOfMisalignedRows[3][0], kOfMisalignedRows[3][1]},
+};
+
 }  // namespace kernelwire
 
 #endif  // KERNELWIRE_KERNELS_PRIMITIVES_ROW_TUNING_TABLES_H_

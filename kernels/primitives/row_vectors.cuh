@@ -6,8 +6,9 @@
 // that are no whole number of vectors are held in words instead (row_words.cuh).
 //
 // Rows that are not plain (a caller's pointer, a width that is no whole number of vectors) pass through shared memory
-// (stretch_space.cuh); where a block has one for each result, they are moved in registers instead (row_shifted.cuh),
-// unless it looks ahead and they are wider than 16 bits.
+// (stretch_space.cuh); where all that is unusual of a launch is where its tensors begin, or a block has a row for each
+// result, they are moved in registers instead (row_shifted.cuh), unless in such other launches it looks ahead and they
+// are wider than 16 bits.
 #ifndef KERNELWIRE_KERNELS_PRIMITIVES_ROW_VECTORS_CUH_
 #define KERNELWIRE_KERNELS_PRIMITIVES_ROW_VECTORS_CUH_
 

@@ -91,6 +91,34 @@ TEST(RowAccessTest, WhatIsUnusualOfALaunchIsSeen) {
   EXPECT_EQ(AccessOfSegments({weight_begins_in_a_granule}, 100), RowAccess::kShifted);
 }
 
+TEST(RowAccessTest, WholeVectorsMayBeginAnywhereInAnElseUsualLaunch) {
+  const auto an_element_on = [](auto* at) {
+    return static_cast<std::remove_pointer_t<decltype(at)>*>(
+        static_cast<void*>(const_cast<std::byte*>(static_cast<const std::byte*>(at)) + SizeOf(DataType::kBf16)));
+  };
+  for (const bool output : {false, true}) {
+    const auto misaligned = [&](std::int64_t width) {
+      Segment segment = UsualSegment(width);
+      if (output) {
+        segment.outputs[0] = an_element_on(segment.outputs[0]);
+      } else {
+        segment.inputs[0] = an_element_on(segment.inputs[0]);
+      }
+      return segment;
+    };
+    EXPECT_EQ(AccessOfSegments({misaligned(64)}, 64), RowAccess::kMisaligned);
+    EXPECT_EQ(AccessOfSegments({misaligned(100)}, 100), RowAccess::kShifted) << "halves of vectors";
+    EXPECT_EQ(AccessOfSegments({misaligned(7)}, 7), RowAccess::kShifted);
+    EXPECT_EQ(AccessOfSegments({misaligned(64), UsualSegment(64)}, 64), RowAccess::kShifted) << "two requests";
+    Segment apart = misaligned(64);
+    apart.extents[kRowStrideX] += 8;
+    EXPECT_EQ(AccessOfSegments({apart}, 64), RowAccess::kShifted) << "rows apart";
+  }
+  Segment weight = UsualSegment(64);
+  weight.inputs[1] = an_element_on(weight.inputs[1]);
+  EXPECT_EQ(AccessOfSegments({weight}, 64), RowAccess::kShifted) << "a weight that begins anywhere";
+}
+
 TEST(RowAccessTest, SeveralRequestsAreNotTheUsualLaunch) {
   EXPECT_EQ(AccessOfSegments({UsualSegment(64), UsualSegment(64)}, 64), RowAccess::kPlain);
   EXPECT_EQ(AccessOfSegments({UsualSegment(100), UsualSegment(100)}, 100), RowAccess::kShifted);

@@ -63,8 +63,8 @@ TEST_P(RowOrderTest, BitsDoNotFollowTheNumberOfRows) {
     const std::vector<std::int64_t> widths = {1200, 1537, 5000, 10240, 12289, 18432, 40000, 40001, 150000};
     // Blocks of clusters with shares of any number of warps, in shared memory some of them, and rows that are walked
     // over.
-    const std::vector<std::int64_t> long_rows = {20480,  57344,  81920,  98304,   114688, 131073,
-                                                 163840, 180224, 190001, 600'000, 600'001};
+    const std::vector<std::int64_t> long_rows = {20480,  57344,  81920,  98304,  114688,  131071, 131073,
+                                                 163840, 180224, 190001, 262143, 600'000, 600'001};
     for (const std::int64_t width : WidthsFor(*device, widths, long_rows)) {
       ExpectFirstRowAlike(GetParam(), width, 0, *device);
       if (GetParam().parameters > 0) {
@@ -93,9 +93,10 @@ HostTensor ThreeKindsOfRows(DataType dtype, std::int64_t width) {
 }
 
 /// Three rows over and over in a tensor of `mib` MiB are in each place what they are in a tensor of three. `apart`:
-/// elements between the rows of the large one, and those of its results.
+/// elements between the rows of the large one, and those of its results. `begin`: elements that it begins behind where
+/// a server would have it; its results begin at other places.
 void ExpectRowsOfLargeTensorAlike(const RowOrder& order, std::int64_t width, std::int64_t apart, DeviceRunner& device,
-                                  std::size_t mib = 66) {
+                                  std::size_t mib = 66, std::size_t begin = 0) {
   const auto& [name, row_inputs, parameters, dtype] = order;
   const auto row_bytes = static_cast<std::size_t>(width) * SizeOf(dtype);
   const std::size_t rows = (mib << 20) / row_bytes + 1;
@@ -117,6 +118,8 @@ void ExpectRowsOfLargeTensorAlike(const RowOrder& order, std::int64_t width, std
     }
     of_many.layout.input_row_strides[i] = apart > 0 ? width + apart : 0;
     of_many.layout.output_row_strides[i] = apart > 0 ? width + apart : 0;
+    of_many.layout.input_offsets[i] = begin > 0 ? (begin + i) % (16 / SizeOf(dtype)) * SizeOf(dtype) : 0;
+    of_many.layout.output_offsets[i] = begin > 0 ? (2 * begin + i) % (16 / SizeOf(dtype)) * SizeOf(dtype) : 0;
   }
   const auto three = device.Run(*FindOperator(name), of_three);
   ASSERT_TRUE(three.ok()) << three.status();
@@ -129,7 +132,8 @@ void ExpectRowsOfLargeTensorAlike(const RowOrder& order, std::int64_t width, std
     }
     for (std::size_t row = 0; row < rows; ++row) {
       ASSERT_EQ(std::memcmp(&bytes[row * row_bytes], &(*three)[i].bytes[row % 3 * row_bytes], row_bytes), 0)
-          << "width " << width << ", row " << row << " of " << rows << ", output " << i << ", " << apart << " apart";
+          << "width " << width << ", row " << row << " of " << rows << ", output " << i << ", " << apart
+          << " apart, from " << begin << " on";
     }
   }
 }
@@ -142,8 +146,8 @@ TEST_P(RowOrderTest, RowsOfLargeTensorsAreThoseOfSmallOnes) {
       continue;
     }
     for (const std::int64_t width :
-         {8,   9,   20,  30,  32,   41,   44,   60,    64,    72,     104,    130,    151,    176,   192,
-          255, 257, 320, 511, 1001, 2049, 4097, 40001, 65537, 100001, 131073, 163840, 190001, 390001}) {
+         {8,   9,   20,  30,   32,   41,   44,    60,    64,     72,     104,    130,    151,    176,    192,   255,
+          257, 320, 511, 1001, 2049, 4097, 40001, 65537, 100001, 131071, 131073, 163840, 190001, 262143, 390001}) {
       ExpectRowsOfLargeTensorAlike(GetParam(), width, 0, *device);
     }
     // Whole vectors, which begin everywhere.
@@ -223,6 +227,8 @@ TEST(LargestTensorsTest, LongRowsOfTwoInputsOfTheLargestTensorsAreThoseOfSmallOn
         ExpectRowsOfLargeTensorAlike(order, row_bytes * 1024 / static_cast<std::int64_t>(SizeOf(dtype)), 0, *device,
                                      97);
       }
+      // An odd one, which is moved on its way.
+      ExpectRowsOfLargeTensorAlike(order, 524'288 / static_cast<std::int64_t>(SizeOf(dtype)) - 1, 0, *device, 97);
     }
   }
 }
@@ -242,6 +248,32 @@ TEST(LargestTensorsTest, LongRowsInVectorsOfTheLargestTensorsAreThoseOfSmallOnes
       for (const std::int64_t row_bytes : {33'040, 163'840, 327'680, 393'216, 507'904, 655'360, 1'048'576}) {
         ExpectRowsOfLargeTensorAlike(order, row_bytes / static_cast<std::int64_t>(SizeOf(order.dtype)), 0, *device,
                                      129);
+      }
+      // An odd one, which is moved on its way.
+      ExpectRowsOfLargeTensorAlike(order, 262'144 / static_cast<std::int64_t>(SizeOf(order.dtype)) - 1, 0, *device,
+                                   129);
+    }
+  }
+}
+
+/// Where a tensor begins makes no difference: rows that lanes share, and blocks, and clusters that stay; each width
+/// begins elsewhere.
+TEST(LargestTensorsTest, MisalignedRowsAreThoseOfAlignedOnes) {
+  SCOPED_TRACE("seed " + std::to_string(kRowSeed));
+  std::vector<RowOrder> orders = RowOrders();
+  orders.push_back({"log_softmax", 1, 0, DataType::kBf16});
+  for (const RowOrder& order : orders) {
+    const auto size = static_cast<std::int64_t>(SizeOf(order.dtype));
+    for (DeviceRunner* const device : AllDeviceRunners()) {
+      if (device->name() == "host" || order.dtype == DataType::kFp64) {  // of which there are no kernels of their own
+        continue;
+      }
+      SCOPED_TRACE(NameOf(order));
+      std::size_t begin = 0;
+      for (const std::int64_t row_bytes : {48, 64, 512, 1280, 2032, 3072, 5120, 8192, 16'384, 33'040, 65'536, 163'840,
+                                           262'144, 393'216, 655'360, 1'048'576}) {
+        begin = begin % (16 / static_cast<std::size_t>(size) - 1) + 1;
+        ExpectRowsOfLargeTensorAlike(order, row_bytes / size, 0, *device, row_bytes < 8192 ? 33 : 129, begin);
       }
     }
   }

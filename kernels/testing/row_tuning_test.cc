@@ -9,6 +9,7 @@
 #include <string>
 
 #include "kernels/primitives/row_access.h"
+#include "kernels/primitives/row_staying.h"
 #include "kernels/primitives/tile_bytes.h"
 
 namespace kernelwire::testing {
@@ -26,7 +27,8 @@ void ExpectOrderFollowsFromBytes(RowWork work, std::int64_t row_bytes, int eleme
       const bool streamed = tuning.method == RowTuning::Method::kStream;
       ASSERT_EQ(tuning.method, alone.method);
       const bool in_words = !streamed && tuning.vector_bytes == 4;
-      ASSERT_TRUE(streamed || in_words == AreHeldInWords(row_bytes, element_bytes));
+      const bool moved = device.clusters && AreMovedInVectors(work, row_bytes, element_bytes);
+      ASSERT_TRUE(streamed || in_words == (AreHeldInWords(row_bytes, element_bytes) && !moved));
       if (tuning.method == RowTuning::Method::kLanes || in_words) {
         ASSERT_EQ(tuning.threads, alone.threads);
         ASSERT_EQ(tuning.vectors, alone.vectors);
@@ -133,7 +135,8 @@ TEST(RowTuningTest, BlocksOfWordsHaveKernels) {
              row_bytes += 508) {
           for (const std::int64_t rows : {1, 100000}) {
             const RowTuning tuning = TuneRows(work, row_bytes, rows, element_bytes, RowAccess::kPlain, device);
-            ASSERT_EQ(tuning.vector_bytes, row_bytes % 16 == 0 ? 16 : 4) << row_bytes;
+            const bool moved = clusters && AreMovedInVectors(work, row_bytes, element_bytes);
+            ASSERT_EQ(tuning.vector_bytes, row_bytes % 16 == 0 || moved ? 16 : 4) << row_bytes;
             if (tuning.vector_bytes == 4) {
               ASSERT_NO_FATAL_FAILURE(ExpectKernelOfWords(work, element_bytes, tuning)) << row_bytes;
             }

@@ -105,7 +105,8 @@ __global__ void __launch_bounds__(kInSmallBlocks<Shape, kAccess> ? kMostThreadsO
       return AddRmsNormRowAt<T, T>(arguments, index);
     }
   };
-  constexpr bool kAhead = kBeginAnywhere<kAccess> && Shape::kLooksAhead;  // registers do not hold two more rows
+  // In shared memory: registers do not hold two more rows.
+  constexpr bool kAhead = kAccess == RowAccess::kShifted && Shape::kLooksAhead;
   ForEachRow<kAhead, kAccess>(
       group, tickets, arguments.tuning, arguments.total_rows, row_at, space, begin,
       [&](const auto& begun, Loads& loads, const auto& again) {

@@ -49,17 +49,17 @@ class ParametersOfThread {
 };
 
 /// For the usual launch, by LaunchKeptByClusters. The bits are those of LayerNormResidentKernel.
-template <typename T, typename Shape>
-__global__ void __launch_bounds__(Shape::BlockThreads(RowAccess::kDense), Shape::ResidentBlocks(RowAccess::kDense))
+template <typename T, typename Shape, RowAccess kAccess>
+__global__ void __launch_bounds__(Shape::BlockThreads(kAccess), Shape::ResidentBlocks(kAccess))
     LayerNormVectorsKeptKernel(const __grid_constant__ LayerNormArguments arguments) {
   AwaitEarlierWork(arguments);
-  using Held = HeldRow<T, Shape, RowAccess::kDense, 1>;
+  using Held = HeldRow<T, Shape, kAccess, 1>;
   extern __shared__ Granule granules_of_block[];
   const int blocks = arguments.tuning.cluster_blocks;
   TicketRows<1> tickets(arguments.tickets, blocks);
   BlockGroup group(blocks);
   const ParametersOfThread<Held> kept(group, arguments, granules_of_block);
-  NormaliseKeptRows<T, Shape, RowAccess::kDense>(
+  NormaliseKeptRows<T, Shape, kAccess>(
       arguments, tickets, group, [&](int v, auto& weights, auto& biases, auto...) { kept.Values(v, weights, biases); });
 }
 

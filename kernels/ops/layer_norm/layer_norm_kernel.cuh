@@ -191,10 +191,10 @@ struct LayerNormKernels {
                                kFew && InVectors(kAccess) && Shape::kBytes <= 64 && !Shape::kReadsMuch>;
   template <typename Shape>
   static constexpr auto kKept = &LayerNormKeptKernel<T, Shape>;
-  template <typename Shape>
+  template <typename Shape, RowAccess kAccess>
   static constexpr auto KeptByClusters() {
     if constexpr (!Shape::kOfWords) {
-      return &LayerNormVectorsKeptKernel<T, Shape>;
+      return &LayerNormVectorsKeptKernel<T, Shape, kAccess>;
     } else if constexpr (sizeof(T) == 4) {
       return &LayerNormWideKeptKernel<Shape>;
     } else {

@@ -30,8 +30,9 @@ OperatorCase MakeCase(const std::string& name, HostTensor x, AttributeList attri
 
 /// Widths on both sides of every change of method: threads, vectors, tails, blocks, tiles.
 void AddWidths(std::vector<OperatorCase>& cases) {
-  for (const std::int64_t width : {1,   2,   3,   7,    12,   16,   20,   28,   30,   33,    44,    60,    64,
-                                   100, 257, 661, 1000, 1024, 1301, 1999, 4099, 8192, 20000, 70001, 210001}) {
+  for (const std::int64_t width :
+       {1,   2,   3,    7,    12,   16,   20,   28,   30,    33,    44,     60,     64,    100,
+        257, 661, 1000, 1024, 1301, 1999, 4099, 8192, 20000, 70001, 131071, 210001, 262143}) {
     for (const DataType dtype : {DataType::kFp16, DataType::kBf16, DataType::kFp32, DataType::kFp64}) {
       const bool common = dtype == DataType::kFp16 || dtype == DataType::kFp32;
       if (common || width == 7 || width == 257 || width == 1000 || width == 1999 || width == 4099 || width == 20000) {
