@@ -1,5 +1,5 @@
-// Parts of a granule, 16 bytes on a 16-byte boundary of which others belong to somebody else: read element by element,
-// and written in as few accesses as their length has powers of two.
+// Parts of a granule, 16 bytes on a 16-byte boundary of which others belong to somebody else: written in as few
+// accesses as their length has powers of two.
 #ifndef KERNELWIRE_KERNELS_PRIMITIVES_GRANULE_EDGE_CUH_
 #define KERNELWIRE_KERNELS_PRIMITIVES_GRANULE_EDGE_CUH_
 
@@ -10,26 +10,6 @@
 #include "kernels/primitives/granule.cuh"
 
 namespace kernelwire {
-
-/// Bytes [from, behind) of the granule at `at`, whole elements, and zeros.
-template <typename T>
-__device__ __forceinline__ Granule LoadPartOfGranule(const void* at, int from, int behind) {
-  const T* const source = static_cast<const T*>(at);
-  __builtin_assume(__isGlobal(source));
-  T elements[kElementsOfGranule<T>];
-#pragma unroll
-  for (int j = 0; j < kElementsOfGranule<T>; ++j) {
-    const int byte = j * static_cast<int>(sizeof(T));
-    elements[j] = Narrow<T>(0.0F);
-    if (byte >= from && byte < behind) {
-      elements[j] = source[j];
-    }
-  }
-  Granule granule;
-  memcpy(&granule, elements, sizeof(granule));
-  Opaque(granule);
-  return granule;
-}
 
 __device__ __forceinline__ void StorePair(void* to, unsigned first, unsigned second) {
   __builtin_assume(__isGlobal(to));

@@ -143,7 +143,7 @@ cudaError_t LaunchHeldInWords(RowAccess access, const Arguments& arguments, std:
                   : LaunchHeldBy<T, Kernels, Shape, RowAccess::kShifted>(arguments, rows, stream);
 }
 
-/// The same of rows of whole vectors that lie one after another, in the usual launch.
+/// The same in vectors, of rows that lie one after another; `kAccess`: of the usual launch, or misaligned.
 template <typename T, typename Kernels, typename Shape, RowAccess kAccess, typename Arguments>
 cudaError_t LaunchHeldDensely(const Arguments& arguments, std::int64_t rows, cudaStream_t stream) {
   if constexpr (Shape::kOfBlocks) {

@@ -96,7 +96,8 @@ constexpr bool AreNorms(RowWork work) { return work == RowWork::kOneSum || work 
 inline constexpr std::int64_t kLongestRowOfThread = 62;
 
 /// Whether rows, as long as they are held at all, are held in words: by one thread, or they are no whole number of
-/// vectors. Of short ones half a vector more is no trouble (row_tile.cuh); 8-byte elements have no words.
+/// vectors. Of short ones half a vector more is no trouble (row_tile.cuh); 8-byte elements have no words. (Some long
+/// ones are held in vectors all the same where blocks can share them: AreMovedInVectors in row_staying.h.)
 constexpr bool AreHeldInWords(std::int64_t row_bytes, int element_bytes) {
   return element_bytes <= 4 &&
          (row_bytes <= kLongestRowOfThread || row_bytes % (row_bytes <= kBytesOfStretch ? 8 : 16) != 0);
