@@ -246,6 +246,12 @@ __device__ __forceinline__ unsigned UnknownZero() {
   return zero;
 }
 
+/// `at`, which the compiler takes to follow from `word`: what is done there is done when that is known.
+template <typename T>
+__device__ __forceinline__ T* KnownAfter(const Word& word, T* at) {
+  return at + (word.words[0] & UnknownZero());
+}
+
 /// `value` in every place.
 template <typename Unit, typename T>
 __device__ __forceinline__ Unit Filled(T value) {

@@ -1,5 +1,5 @@
-// Rows of an odd width that all begin at a word, or all in the middle of one: every second one of those that follow
-// each other in memory. Which of them a block has that keeps something for all of its rows (row_kept.cuh).
+// Rows that all begin at a word, or all in the middle of one: every second one of those that follow each other in
+// memory. Which of them a block has that keeps something for all of its rows (row_kept.cuh).
 #ifndef KERNELWIRE_KERNELS_PRIMITIVES_ROW_ALIKE_CUH_
 #define KERNELWIRE_KERNELS_PRIMITIVES_ROW_ALIKE_CUH_
 

@@ -87,7 +87,7 @@ struct ShareInVectors : RowPlan<T, Granule, kVectorsOfThread, 4> {
 template <typename T, int kWordsOfThread>
 struct RowInShared : RowPlan<T, Word, kWordsOfThread, kWordsOfThread> {
   using Plan = RowPlan<T, Word, kWordsOfThread, kWordsOfThread>;
-  using InRegisters = RowWords<T, kWordsOfThread, 0>;
+  using InRegisters = RowWords<T, kWordsOfThread, 0, 8>;
   using Plan::kHeld;
   using Plan::kLength;
   template <typename Group>

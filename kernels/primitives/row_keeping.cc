@@ -69,8 +69,7 @@ RowTuning KeepParametersOfMany(RowWork work, std::int64_t row_bytes, std::int64_
   if (element_bytes == 4) {
     return KeepWideParametersOfMany(row_bytes, mib, tuning);
   }
-  const bool begin_with_words = row_bytes % 4 == 0;  // all of them: no word is moved anyway
-  if (begin_with_words || mib < LeastMibOf(tuning, row_bytes)) {
+  if (mib < LeastMibOf(tuning, row_bytes)) {
     return tuning;
   }
   const bool of_lanes = tuning.method == RowTuning::Method::kLanes;

@@ -32,8 +32,8 @@ constexpr bool HasKeptClustersInVectors(RowWork work, int element_bytes, bool lo
 constexpr int ThreadsOfKeptBlock(int words) { return words < 16 ? 256 : 128; }
 
 /// `tuning`, of `rows` rows of the usual launch in memory that is fast (RowDevice), and how blocks have them that keep
-/// their parameters, where that is faster: of odd widths, in large tensors, up to 1.2 times on an H200. The order of a
-/// row's elements is that of `tuning`. Host code only.
+/// their parameters, where that is faster: of no whole number of vectors, in large tensors, up to 1.2 times on an H200.
+/// The order of a row's elements is that of `tuning`. Host code only.
 RowTuning KeepParametersOfMany(RowWork work, std::int64_t row_bytes, std::int64_t rows, int element_bytes,
                                RowTuning tuning);
 

@@ -162,25 +162,32 @@ cudaError_t LaunchHeldDensely(const Arguments& arguments, std::int64_t rows, cud
   return LaunchHeldBy<T, Kernels, Shape, kAccess>(arguments, rows, stream);
 }
 
+/// Whether results take so many instructions that Kernels say so (kLongResults).
+template <typename Kernels, typename = void>
+inline constexpr bool kHasLongResults = false;
+template <typename Kernels>
+inline constexpr bool kHasLongResults<Kernels, std::void_t<decltype(Kernels::kLongResults)>> = Kernels::kLongResults;
+
 /// Whether there are kernels of their own for misaligned rows that threads of `Shape` hold. Without, they are held as
 /// any that begin anywhere: where fewer than 8 lanes share a row; in 16-bit softmax of lanes, and FP32 softmax of
-/// blocks with 8 vectors a thread, which are as fast so, unless these look ahead; and two FP32 rows, but for threads
-/// with 8 vectors of each, and the registers for them.
-template <typename Shape>
-constexpr bool HasMisaligned(RowWork work, int element_bytes) {
-  const bool of_softmax = work == RowWork::kSoftmax;
+/// blocks with 8 vectors a thread, which are as fast so, unless these look ahead or have long results; and two FP32
+/// rows, but for threads with 8 vectors of each, and the registers for them.
+template <typename Kernels, typename Shape>
+constexpr bool HasMisaligned(int element_bytes) {
+  constexpr bool kOfSoftmax = Kernels::kWork == RowWork::kSoftmax;
   if constexpr (Shape::kOfBlocks) {
-    const bool of_two_wide = work == RowWork::kTwoInputs && element_bytes == 4;
-    return Shape::kVectors == 8 ? (Shape::kLooksAhead ? !of_two_wide : !of_softmax || element_bytes == 2)
-                                : Shape::kVectors == 4 && !Shape::kReadsMuch && !of_two_wide;
+    const bool of_two_wide = Kernels::kWork == RowWork::kTwoInputs && element_bytes == 4;
+    const bool in_eight =
+        Shape::kLooksAhead ? !of_two_wide : !kOfSoftmax || kHasLongResults<Kernels> || element_bytes == 2;
+    return Shape::kVectors == 8 ? in_eight : Shape::kVectors == 4 && !Shape::kReadsMuch && !of_two_wide;
   }
-  return Shape::Group::kLanes >= 8 && (!of_softmax || element_bytes == 4);
+  return Shape::Group::kLanes >= 8 && (!kOfSoftmax || element_bytes == 4);
 }
 /// The same for odd rows that are moved in vectors (AreMovedInVectors).
-template <typename Shape>
-constexpr bool HasMovedOdd(RowWork work, int element_bytes) {
-  return Shape::kOfBlocks && Shape::kVectors == 8 && !(work == RowWork::kTwoInputs && Shape::kLooksAhead) &&
-         HasMisaligned<Shape>(work, element_bytes);
+template <typename Kernels, typename Shape>
+constexpr bool HasMovedOdd(int element_bytes) {
+  return Shape::kOfBlocks && Shape::kVectors == 8 && !(Kernels::kWork == RowWork::kTwoInputs && Shape::kLooksAhead) &&
+         HasMisaligned<Kernels, Shape>(element_bytes);
 }
 
 /// Launches rows that threads of `Shape` hold.
@@ -210,12 +217,12 @@ cudaError_t LaunchHeld(RowAccess access, const Arguments& arguments, std::int64_
       if (access == RowAccess::kDense) {
         return LaunchHeldDensely<T, Kernels, Shape, RowAccess::kDense>(arguments, rows, stream);
       }
-      if constexpr (HasMisaligned<Shape>(Kernels::kWork, sizeof(T))) {
+      if constexpr (HasMisaligned<Kernels, Shape>(sizeof(T))) {
         if (access == RowAccess::kMisaligned) {
           return LaunchHeldDensely<T, Kernels, Shape, RowAccess::kMisaligned>(arguments, rows, stream);
         }
       }
-      if constexpr (HasMovedOdd<Shape>(Kernels::kWork, sizeof(T))) {
+      if constexpr (HasMovedOdd<Kernels, Shape>(sizeof(T))) {
         if (access == RowAccess::kOdd || access == RowAccess::kTiled) {
           return LaunchHeldDensely<T, Kernels, Shape, RowAccess::kOdd>(arguments, rows, stream);
         }

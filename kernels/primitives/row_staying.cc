@@ -75,7 +75,7 @@ RowTuning HoldByCluster(const ClusterOfWarps& cluster, int vectors, RowTuning tu
 }
 
 /// Which rows are worth it, and how full multiprocessors have to be (ClusterOfWarps::filled, of 256): less full, others
-/// are faster, but for those of layer_norm of up to 512 KiB, which gain from the parameters most. Where tensors are
+/// are faster, but for those of layer_norm of 20 to 512 KiB, which gain from the parameters most. Where tensors are
 /// misaligned, others have more to do for a row.
 struct RowsThatStay {
   std::int64_t above_kib;
@@ -87,7 +87,10 @@ struct RowsThatStay {
 RowsThatStay RowsThatStayOf(RowWork work, bool wide, std::int64_t row_bytes, bool misaligned) {
   switch (work) {
     case RowWork::kMoments:
-      return {misaligned && !wide ? 15 : 32, wide ? 1024 : 512, misaligned ? 32 : 64, row_bytes > 512 * kKiB ? 205 : 0};
+      return {misaligned && !wide ? 15 : 32, wide ? 1024 : 512, misaligned ? 32 : 64,
+              row_bytes > 512 * kKiB   ? 205
+              : row_bytes <= 20 * kKiB ? 224
+                                       : 0};
     case RowWork::kSoftmax:
       return {wide ? 64 : 32, 512, 64, misaligned ? 190 : wide ? 210 : 205};
     default:

@@ -291,7 +291,7 @@ RowTuning TuneRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, int 
   const bool moved = device.clusters && AreMovedInVectors(work, row_bytes, element_bytes);
   const bool misaligned = access == RowAccess::kMisaligned || (moved && access != RowAccess::kShifted);
   const bool in_words = AreHeldInWords(row_bytes, element_bytes) && !moved;
-  const bool may_keep = in_words && access == RowAccess::kOdd && device.fast_memory;
+  const bool may_keep = in_words && (access == RowAccess::kOdd || access == RowAccess::kTiled) && device.fast_memory;
   if (in_words ? row_bytes <= WordShapesOf(element_bytes).LongestRow() : row_bytes <= kBytesOfStretch) {
     RowTuning tuning =
         in_words ? ShareWarpsInWords(row_bytes, element_bytes) : ShareWarpsInVectors(row_bytes, element_bytes);

@@ -21,8 +21,8 @@
 
 namespace kernelwire {
 
-/// Which words of its rows, of an odd width, are a thread's, where all begin alike. `odd`: they begin with the second
-/// half of a word, whose first is another row's.
+/// Which words of its rows are a thread's, where all begin alike. `odd`: they begin with the second half of a word,
+/// whose first is another row's.
 template <typename Group, int kWords>
 struct SpanOfWords;
 
@@ -92,6 +92,11 @@ struct SpanOfWords<BlockGroup, kWords> {
   static __device__ __forceinline__ int Lane() { return static_cast<int>(threadIdx.x % BlockGroup::kLanes); }
 };
 
+/// When the results of a thread's words are found: all before the first is written, as in RowWords; the same, but not
+/// everything that they are made of is asked for at once, for which ptxas would have no registers (where it takes lanes
+/// for parted, that is slower); or each when it is written.
+enum class ResultsOfWords : unsigned char { kFirst, kFirstBySome, kInTurn };
+
 /// What one thread has of a row of T. All members of the group call each function together. `kFirst`: the first word of
 /// a thread that may reach beyond a row's end.
 template <typename T, typename Group, int kWordsOfThread, int kFirst>
@@ -139,12 +144,12 @@ struct WordsInPlace {
 
   /// Writes result(v), for word `v`, to a row of `width` elements that is as odd, of which `to` is this thread's first
   /// word.
-  template <typename Result>
+  template <ResultsOfWords kResults = ResultsOfWords::kFirst, typename Result>
   static __device__ __forceinline__ void Store(const Span& span, T* to, int width, const Result& result) {
     if (span.IsFull()) {
-      StoreWords<true>(span, to, width, result);
+      StoreWords<true, kResults>(span, to, width, result);
     } else {
-      StoreWords<false>(span, to, width, result);
+      StoreWords<false, Span::kOfBlocks ? ResultsOfWords::kInTurn : kResults>(span, to, width, result);
     }
   }
 
@@ -218,14 +223,27 @@ struct WordsInPlace {
     return SumOfDeviations{}(halves[0], halves[1]);
   }
 
-  template <bool kFull, typename Result>
+  template <bool kFull, ResultsOfWords kResults, typename Result>
   static __device__ __forceinline__ void StoreWords(const Span& span, T* to, int width, const Result& result) {
+    constexpr bool kInTurn = kResults == ResultsOfWords::kInTurn;
+    constexpr int kSome = 8;
+    Word results[kWords];
+    if constexpr (!kInTurn) {
+#pragma unroll
+      for (int v = 0; v < kWords; ++v) {
+        results[v] = result(v);
+        if (kResults == ResultsOfWords::kFirstBySome && v % kSome == kSome - 1) {
+          __syncwarp();  // nothing behind it is read before
+        }
+      }
+      to = KnownAfter(results[kWords - 1], to);
+    }
 #pragma unroll
     for (int v = 0; v < kWords; ++v) {
       if (EndsBefore<kFull>(span, v)) {
         break;
       }
-      const unsigned word = result(v).words[0];
+      const unsigned word = kInTurn ? result(v).words[0] : results[v].words[0];
       T* const at = to + v * Span::kStep;
       if (v > 0 && IsSure<kFull>(v)) {
         StoreWord(at, word);

@@ -20,7 +20,7 @@ RowTuning Tune(RowWork work, std::int64_t width, int element_bytes, std::int64_t
   return TuneRows(work, row_bytes, rows, element_bytes, access, {true, 227 << 10, fast});
 }
 
-TEST(RowKeepingTest, BlocksKeepParametersOfLargeTensorsOfOddRowsWhereMemoryIsFast) {
+TEST(RowKeepingTest, BlocksKeepParametersOfLargeTensorsOfRowsInWordsWhereMemoryIsFast) {
   const auto keeps = [&](auto... arguments) { return Tune(arguments...).keeps_parameters; };
   EXPECT_TRUE(keeps(RowWork::kMoments, 1301, 2, 192, true));
   EXPECT_FALSE(keeps(RowWork::kMoments, 1301, 2, 191, true));
@@ -37,7 +37,9 @@ TEST(RowKeepingTest, BlocksKeepParametersOfLargeTensorsOfOddRowsWhereMemoryIsFas
   EXPECT_FALSE(keeps(RowWork::kMoments, 65537, 4, 255, true));
   EXPECT_FALSE(keeps(RowWork::kMoments, 100001, 4, 512, true)) << "in blocks that leave much empty";
   EXPECT_FALSE(keeps(RowWork::kMoments, 150001, 4, 512, true)) << "in shared memory";
-  EXPECT_FALSE(keeps(RowWork::kMoments, 4098, 2, 512, true)) << "each begins with a word";
+  EXPECT_TRUE(keeps(RowWork::kMoments, 4098, 2, 48, true)) << "each begins with a word";
+  EXPECT_TRUE(keeps(RowWork::kMoments, 4100, 2, 48, true, RowAccess::kTiled)) << "and ends with half a vector";
+  EXPECT_TRUE(keeps(RowWork::kMoments, 65538, 4, 256, true, RowAccess::kTiled));
   EXPECT_TRUE(keeps(RowWork::kMoments, 301, 2, 12, true)) << "two a warp";
   EXPECT_FALSE(keeps(RowWork::kMoments, 301, 2, 11, true));
   EXPECT_FALSE(keeps(RowWork::kMoments, 201, 2, 512, true)) << "four a warp";
@@ -62,8 +64,8 @@ TEST(RowKeepingTest, BlocksKeepParametersOfLargeTensorsOfOddRowsWhereMemoryIsFas
 
 /// Whatever a block has, its threads are those of a kernel (row_kept.cuh), and hold a row as others do.
 TEST(RowKeepingTest, RowsAreHeldAsWithoutParameters) {
-  for (std::int64_t width = 257; width < 401'408; width += width < 22000 ? 2 : 254) {
-    if (AreMovedInVectors(RowWork::kMoments, width * 2, 2)) {
+  for (std::int64_t width = 257; width < 401'408; width += width < 22000 ? 1 : 253) {
+    if (width % 8 == 0 || AreMovedInVectors(RowWork::kMoments, width * 2, 2)) {
       continue;
     }
     const RowTuning kept = Tune(RowWork::kMoments, width, 2, 512, true);

@@ -146,8 +146,9 @@ TEST_P(RowOrderTest, RowsOfLargeTensorsAreThoseOfSmallOnes) {
       continue;
     }
     for (const std::int64_t width :
-         {8,   9,   20,  30,   32,   41,   44,    60,    64,     72,     104,    130,    151,    176,    192,   255,
-          257, 320, 511, 1001, 2049, 4097, 40001, 65537, 100001, 131071, 131073, 163840, 190001, 262143, 390001}) {
+         {8,     9,     20,     30,     32,     41,     44,     60,     64,     72,     104,
+          130,   151,   176,    192,    255,    257,    320,    511,    1001,   2049,   4097,
+          40001, 65537, 100001, 131071, 131073, 163840, 190001, 190002, 190004, 262143, 390001}) {
       ExpectRowsOfLargeTensorAlike(GetParam(), width, 0, *device);
     }
     // Whole vectors, which begin everywhere.
@@ -158,7 +159,7 @@ TEST_P(RowOrderTest, RowsOfLargeTensorsAreThoseOfSmallOnes) {
 }
 
 /// Those of layer_norm have one in tensors that are larger still, in words of 16-bit elements: rows that half a warp
-/// holds, or a warp, in every number of words, and those of blocks. Some begin in the middle of a word.
+/// holds, or a warp, in every number of words, and those of blocks. Some begin in the middle of a word, of odd widths.
 TEST(LargestTensorsTest, RowsOfTheLargestTensorsAreThoseOfSmallOnes) {
   SCOPED_TRACE("seed " + std::to_string(kRowSeed));
   for (const DataType dtype : {DataType::kBf16, DataType::kFp16}) {
@@ -167,27 +168,27 @@ TEST(LargestTensorsTest, RowsOfTheLargestTensorsAreThoseOfSmallOnes) {
       if (device->name() == "host") {
         continue;
       }
-      for (const std::int64_t width : {515, 701, 801, 961, 1153, 1281, 1537, 1601, 1999, 2301, 2559}) {
+      for (const std::int64_t width : {515, 701, 770, 801, 961, 1153, 1281, 1537, 1601, 1602, 1999, 2301, 2559}) {
         ExpectRowsOfLargeTensorAlike(order, width, 0, *device, 193);
       }
-      for (const std::int64_t width : {257, 385, 511}) {
+      for (const std::int64_t width : {257, 258, 385, 450, 511}) {
         ExpectRowsOfLargeTensorAlike(order, width, 0, *device, 97);
       }
-      for (const std::int64_t width : {2561, 3001, 3501, 4097, 5001, 6001, 7001, 7501, 8001, 8961, 9501, 10501, 12289,
-                                       14001, 16385, 18001, 20001, 21503}) {
+      for (const std::int64_t width : {2561, 2562, 2564,  3001,  3501,  4097,  5001,  5002,  6001,  7001,  7501, 8001,
+                                       8961, 9501, 10501, 12289, 12290, 14001, 16385, 18001, 20001, 20004, 21503}) {
         ExpectRowsOfLargeTensorAlike(order, width, 0, *device, 49);
       }
-      for (const std::int64_t width : {257, 301, 351, 385, 511}) {
+      for (const std::int64_t width : {257, 258, 301, 351, 385, 511}) {
         ExpectRowsOfLargeTensorAlike(order, width, 0, *device, 13);
       }
       // Clusters of blocks.
-      for (const std::int64_t width : {21505, 25001, 29001, 32001}) {
+      for (const std::int64_t width : {21505, 25001, 28002, 29001, 32001}) {
         ExpectRowsOfLargeTensorAlike(order, width, 0, *device, 65);
       }
-      for (const std::int64_t width : {40001, 65537, 80001, 114001}) {
+      for (const std::int64_t width : {40001, 65537, 65540, 80001, 114001}) {
         ExpectRowsOfLargeTensorAlike(order, width, 0, *device, 129);
       }
-      for (const std::int64_t width : {114691, 131073, 145001, 160001, 180001, 220001, 262145, 286719}) {
+      for (const std::int64_t width : {114691, 131073, 131074, 145001, 160001, 180001, 220001, 262145, 286719}) {
         ExpectRowsOfLargeTensorAlike(order, width, 0, *device, 33);
       }
       for (const std::int64_t width : {4097, 9501}) {
@@ -205,10 +206,10 @@ TEST(LargestTensorsTest, WideRowsOfTheLargestTensorsAreThoseOfSmallOnes) {
     if (device->name() == "host") {
       continue;
     }
-    for (const std::int64_t width : {12001, 16385, 28001, 50001}) {
+    for (const std::int64_t width : {12001, 16385, 16386, 28001, 50001}) {
       ExpectRowsOfLargeTensorAlike(order, width, 0, *device, 513);
     }
-    for (const std::int64_t width : {60001, 65537, 72001, 80001, 90001}) {
+    for (const std::int64_t width : {60001, 65537, 65538, 72001, 80001, 90001}) {
       ExpectRowsOfLargeTensorAlike(order, width, 0, *device, 257);
     }
   }

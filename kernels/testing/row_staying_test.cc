@@ -25,6 +25,7 @@ TEST(RowStayingTest, ClustersStayForLongOddRowsAndInTheLargestTensorsWhereMemory
   EXPECT_FALSE(stays(RowWork::kOneSum, 100001, 2, 31));
   EXPECT_FALSE(stays(RowWork::kOneSum, 100001, 2, 512, false));
   EXPECT_FALSE(stays(RowWork::kOneSum, 100001, 2, 512, true, RowAccess::kShifted)) << "they begin anywhere";
+  EXPECT_TRUE(stays(RowWork::kOneSum, 100004, 2, 32, true, RowAccess::kTiled)) << "they end with half a vector";
   EXPECT_TRUE(stays(RowWork::kOneSum, 50001, 4, 32));
   EXPECT_TRUE(stays(RowWork::kOneSum, 40001, 4, 512));
   EXPECT_FALSE(stays(RowWork::kOneSum, 40001, 4, 511));
@@ -118,6 +119,8 @@ TEST(RowStayingTest, ClustersStayForShorterRowsOfMisalignedTensors) {
   EXPECT_FALSE(stays(RowWork::kMoments, 16, 2, 31));
   EXPECT_FALSE(stays(RowWork::kMoments, 16, 2, 512, false));
   EXPECT_FALSE(stays(RowWork::kMoments, 15, 2, 512));
+  EXPECT_FALSE(stays(RowWork::kMoments, 18, 2, 512)) << "a fifth of the multiprocessors would have nothing to do";
+  EXPECT_TRUE(stays(RowWork::kMoments, 26, 2, 512));
   EXPECT_TRUE(stays(RowWork::kMoments, 36, 4, 32));
   EXPECT_FALSE(stays(RowWork::kMoments, 32, 4, 512));
   EXPECT_TRUE(stays(RowWork::kSoftmax, 68, 4, 64));

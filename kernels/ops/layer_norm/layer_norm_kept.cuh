@@ -3,7 +3,7 @@
 //
 // Instructions are what such rows wait for. Every second row of an odd width begins in the middle of a word. A block
 // has rows that all begin alike, every second one, so that its parameters lie in shared memory as rows' words in memory
-// do, and no word is moved (row_words_in_place.cuh).
+// do, and no word is moved (row_words_in_place.cuh). Rows of even widths, which all begin with a word, go the same way.
 #ifndef KERNELWIRE_KERNELS_OPS_LAYER_NORM_LAYER_NORM_KEPT_CUH_
 #define KERNELWIRE_KERNELS_OPS_LAYER_NORM_LAYER_NORM_KEPT_CUH_
 
@@ -30,12 +30,12 @@ template <typename T, typename Shape>
 using KeptPair = std::conditional_t<Shape::kOfBlocks, PackedPair<T>, WidePair<T>>;
 
 /// Results of a row of `width` elements, which lies at `y`.
-template <typename T, typename Kept, typename Pair>
+template <ResultsOfWords kResults, typename T, typename Kept, typename Pair>
 __device__ __forceinline__ void StoreKept(const Kept& kept, const typename Kept::Span& span, const Pair* pairs,
                                           const Normalisation<float, float>& normalisation, T* y, int width) {
   const unsigned zero = UnknownZero();
   const Pair* const own = pairs + span.FirstWord(width);
-  Kept::Store(span, y + span.FirstElement(width), width, [&](int v) {
+  Kept::template Store<kResults>(span, y + span.FirstElement(width), width, [&](int v) {
     float values[2];
     float weights[2];
     float biases[2];
@@ -90,7 +90,7 @@ struct LayerNormKept {
     kept.StayPacked();
     return moments;
   }
-  template <typename FindSpan, typename FindRow>
+  template <ResultsOfWords kResults, typename FindSpan, typename FindRow>
   __device__ __forceinline__ void Store(const Moments<float>& moments, const FindSpan& span, const FindRow& row) {
     if (moments.LeaveF32(arguments.epsilon)) {
       const auto its = UsualLayerNormRowAt<T>(arguments, row());
@@ -98,7 +98,7 @@ struct LayerNormKept {
       return;
     }
     const Normalisation<float, float> normalisation(moments, moments.template InvStdDev<T>(arguments.epsilon));
-    StoreKept(kept, span(), pairs, normalisation, ResultAt(row()), Width());
+    StoreKept<kResults>(kept, span(), pairs, normalisation, ResultAt(row()), Width());
   }
 
  private:
@@ -133,7 +133,7 @@ __device__ __forceinline__ void NormaliseByLanes(LayerNormKept<T, Shape>& own,
     }
     const auto moments = own.Reduce(span);
     if (next < end) {
-      own.Store(moments, span, [&] { return index; });
+      own.template Store<ResultsOfWords::kFirst>(moments, span, [&] { return index; });
     }
   }
 }
@@ -154,7 +154,7 @@ __device__ __forceinline__ void NormaliseByBlock(LayerNormKept<T, Shape>& own, A
       }
     });
     const auto moments = own.Reduce(same_span);
-    own.Store(moments, same_span, [&] { return alike.Row(); });
+    own.template Store<ResultsOfWords::kFirstBySome>(moments, same_span, [&] { return alike.Row(); });
   }
   alike.End();
 }
@@ -179,23 +179,29 @@ __global__ void __launch_bounds__(MostThreadsOfKeptCluster(Shape::kBytes / 4), 2
     }
   };
   fetch(alike.Row());
-  const auto odd = static_cast<int>(alike.Kind());
+  const auto odd = static_cast<int>(alike.Kind() & arguments.width & 1);
   const Segment& only = arguments.table.only;
   KeepParameters(pairs, static_cast<const T*>(UsualParameterAt(only.inputs[kLayerNormWeightInput])),
                  static_cast<const T*>(UsualParameterAt(only.inputs[kLayerNormBiasInput])), own.Width(), odd, first,
                  first + static_cast<int>(blockDim.x) * kWords);
   __syncthreads();
+  // Beside more words there are no registers for more on its way; FP16 is unpacked by other instructions.
+  constexpr ResultsOfWords kResults =
+      kWords > 24 || std::is_same_v<T, __half> ? ResultsOfWords::kInTurn : ResultsOfWords::kFirst;
   typename LayerNormKept<T, Shape>::Span span(own.Width(), odd, threads_before);
   const auto same_span = [&] { return span; };
 #pragma unroll 1
   for (; alike.HaveOneBefore(own.Rows()); alike.GoOn()) {
     alike.Ask(group);
     span.Forget();
+    unsigned kind = alike.Kind();  // remembered anyway; what follows from it is found anew
+    asm volatile("" : "+r"(kind));
+    span.odd = (kind & static_cast<unsigned>(own.Width()) & 1U) != 0;
     own.Load(span, alike.Row());
     fetch(alike.Next());
     const auto moments = own.Reduce(same_span);
     alike.Tell(group);
-    own.Store(moments, same_span, [&] { return alike.Row(); });
+    own.template Store<kResults>(moments, same_span, [&] { return alike.Row(); });
   }
   alike.End(group);
 }
@@ -217,7 +223,7 @@ __global__ void __launch_bounds__(kKeptThreads<Shape>, kKeptBlocks<Shape>)
   };
   if constexpr (Shape::kOfBlocks) {
     AlikeRowsOfBlock alike(arguments.tickets, arguments.tuning.turns);
-    const auto odd = static_cast<int>(blockIdx.x % 2);
+    const auto odd = static_cast<int>(blockIdx.x & arguments.width & 1);
     if (threadIdx.x == 0 && alike.Row() < own.Rows()) {
       own.FetchRow(alike.Row());
     }

@@ -178,6 +178,7 @@ struct SoftmaxKernels {
   static constexpr RowWork kWork = RowWork::kSoftmax;
   static constexpr int kInputs = 1;
   static constexpr bool kUsual = sizeof(T) <= 4;
+  static constexpr bool kLongResults = kLog;
   template <typename Shape, RowAccess kAccess>
   static constexpr auto kHeld = &SoftmaxResidentKernel<T, kLog, Shape, kAccess>;
   template <typename Out, StreamAccess kAccess>
