@@ -51,8 +51,8 @@ cudaError_t LaunchKept(const Arguments& arguments, std::int64_t rows, cudaStream
   return LaunchKernel(kKernel, shape, stream, arguments);
 }
 
-/// The same by clusters (row_tickets.cuh), each block of which keeps what its threads have room for, twice the row.
-/// `kAlike`: which rows begin alike, see TicketRows.
+/// The same by clusters, or blocks (row_tickets.cuh), each block of which keeps what its threads have room for, twice
+/// the row. `kAlike`: which rows begin alike, see TicketRows.
 template <typename Shape, auto kKernel, std::int64_t kAlike, typename Arguments>
 cudaError_t LaunchKeptByClusters(const Arguments& arguments, std::int64_t rows, cudaStream_t stream) {
   const RowTuning& tuning = arguments.tuning;

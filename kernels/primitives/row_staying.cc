@@ -64,18 +64,26 @@ ClusterOfWarps ShareWarps(std::int64_t row_warps, std::int64_t most_warps, bool 
   return best;
 }
 
+/// Misaligned 16-bit rows of layer_norm of so many bytes have a block each, which stays: of all rows they take the most
+/// instructions, and so begin a block only once.
+constexpr std::int64_t kLongestOfBlockThatStays = 20 * kKiB;
+constexpr bool HasBlockThatStays(RowWork work, std::int64_t row_bytes, bool wide, bool misaligned) {
+  return work == RowWork::kMoments && misaligned && !wide && row_bytes <= kLongestOfBlockThatStays;
+}
+
 RowTuning HoldByCluster(const ClusterOfWarps& cluster, int vectors, RowTuning tuning) {
   tuning.threads = static_cast<int>(32 * cluster.warps);
   tuning.cluster_blocks = static_cast<int>(cluster.blocks);
   tuning.vectors = vectors;
   tuning.looks_ahead = tuning.roomy = vectors == 8;
+  tuning.in_shared = false;
   tuning.balanced = cluster.blocks > 2;
   tuning.rows_ahead = 0;
   return tuning;
 }
 
 /// Which rows are worth it, and how full multiprocessors have to be (ClusterOfWarps::filled, of 256): less full, others
-/// are faster, but for those of layer_norm of 20 to 512 KiB, which gain from the parameters most. Where tensors are
+/// are faster, but for those of layer_norm of up to 512 KiB, which gain from the parameters most. Where tensors are
 /// misaligned, others have more to do for a row.
 struct RowsThatStay {
   std::int64_t above_kib;
@@ -86,13 +94,14 @@ struct RowsThatStay {
 
 RowsThatStay RowsThatStayOf(RowWork work, bool wide, std::int64_t row_bytes, bool misaligned) {
   switch (work) {
-    case RowWork::kMoments:
-      return {misaligned && !wide ? 15 : 32, wide ? 1024 : 512, misaligned ? 32 : 64,
-              row_bytes > 512 * kKiB   ? 205
-              : row_bytes <= 20 * kKiB ? 224
-                                       : 0};
+    case RowWork::kMoments: {
+      const bool of_block = HasBlockThatStays(work, row_bytes, wide, misaligned);
+      const std::int64_t from_mib = !misaligned ? 64 : of_block && row_bytes <= 12 * kKiB ? 96 : 32;
+      const std::int64_t least_filled = row_bytes <= 512 * kKiB ? 0 : misaligned ? 190 : 205;
+      return {misaligned && !wide ? 8 : 32, wide ? 1024 : 512, from_mib, least_filled};
+    }
     case RowWork::kSoftmax:
-      return {wide ? 64 : 32, 512, 64, misaligned ? 190 : wide ? 210 : 205};
+      return {wide && !misaligned ? 64 : 32, 512, 64, misaligned ? 190 : wide ? 210 : 205};
     default:
       return {wide ? 64 : 32, 1024, 128, misaligned ? 190 : 205};
   }
@@ -111,7 +120,9 @@ RowTuning LookAheadForMany(RowWork work, std::int64_t row_bytes, std::int64_t ro
     return tuning;
   }
   const bool large = work == RowWork::kOneSum || (work == RowWork::kMoments && wide);
-  const ClusterOfWarps cluster = ShareWarps(row_warps, kMostThreadsOfRowBlock / 32, large);
+  const ClusterOfWarps cluster = HasBlockThatStays(work, row_bytes, wide, misaligned)
+                                     ? ClusterOfWarps(row_warps, row_warps)
+                                     : ShareWarps(row_warps, kMostThreadsOfRowBlock / 32, large);
   if (row_bytes <= rows_that_stay.up_to_kib * kKiB && cluster.filled >= rows_that_stay.least_filled) {
     tuning = HoldByCluster(cluster, 8, tuning);
     (work == RowWork::kMoments ? tuning.keeps_parameters : tuning.stays) = true;

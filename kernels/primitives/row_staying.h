@@ -1,4 +1,4 @@
-// Which clusters stay until no row is left, and take rows from tickets (row_tickets.cuh).
+// Which clusters, and blocks, stay until no row is left, and take rows from tickets (row_tickets.cuh).
 #ifndef KERNELWIRE_KERNELS_PRIMITIVES_ROW_STAYING_H_
 #define KERNELWIRE_KERNELS_PRIMITIVES_ROW_STAYING_H_
 
@@ -38,8 +38,8 @@ bool AreMovedInVectors(RowWork work, std::int64_t row_bytes, int element_bytes);
 RowTuning StayForMany(RowWork work, std::int64_t row_bytes, std::int64_t rows, int element_bytes, RowTuning tuning);
 
 /// The same of rows in whole vectors: up to 1.25 times as fast, or 1.5 times where tensors are `misaligned`. Those of
-/// layer_norm keep parameters as well. How a row is shared may be another than in `tuning`, which changes no order
-/// (row_group.cuh). Host code only.
+/// layer_norm keep parameters as well; short ones of misaligned tensors have a block each that stays. How a row is
+/// shared may be another than in `tuning`, which changes no order (row_group.cuh). Host code only.
 RowTuning StayForManyInVectors(RowWork work, std::int64_t row_bytes, std::int64_t rows, int element_bytes,
                                bool misaligned, RowTuning tuning);
 

@@ -1,5 +1,5 @@
-// Rows that the blocks of a cluster share, which stay until no row is left, and take the next one from the launch's
-// tickets (compute capability 9.0 and above).
+// Rows that the blocks of a cluster share, or a block has to itself, which stay until no row is left, and take the next
+// one from the launch's tickets (compute capability 9.0 and above).
 //
 // Clusters that begin anew for each row wait for each other's blocks, and for their first instructions; with equal
 // numbers of rows some would be done before others, since multiprocessors do not read at one speed. So each cluster
@@ -28,7 +28,7 @@ __device__ __forceinline__ void LeaveTickets(std::uint32_t* tickets, unsigned ta
   }
 }
 
-/// Of a cluster of `blocks` blocks, two or more, all of whose threads construct one, before their BlockGroup `group`,
+/// Of a cluster of `blocks` blocks, or of a block, all of whose threads construct one, before their BlockGroup `group`,
 /// and call each function but Next together:
 ///
 ///   for (; rows.HaveOneBefore(count); rows.GoOn()) {
@@ -79,7 +79,9 @@ class TicketRows {
   __device__ __forceinline__ void Ask(const Group& group) {
     asked_ = 0;  // never remembered from row to row
     if (threadIdx.x == 0) {
-      ExpectBytes(Barrier(Slot(2) % 2), sizeof(unsigned));
+      if (blocks_ > 1) {
+        ExpectBytes(Barrier(Slot(2) % 2), sizeof(unsigned));
+      }
       if (group.block() == 0) {
         // Never wraps. (Of an addition nvcc would wait for the answer at once, to share it among lanes.)
         asked_ = atomicInc(tickets_ + Kind(), ~1U);
@@ -90,12 +92,13 @@ class TicketRows {
   template <typename Group>
   __device__ __forceinline__ void Tell(const Group& group) const {
 #if __CUDA_ARCH__ >= 900
-    if (group.block() == 0 && threadIdx.x < 32) {
+    if (blocks_ == 1) {  // to whom nothing can be sent
+      TellBlock();
+    } else if (group.block() == 0 && threadIdx.x < 32) {
       const unsigned asked = __shfl_sync(0xFFFFFFFFU, asked_, 0);
       if (threadIdx.x < blocks_) {
         const unsigned slot = Slot(2);
-        SendTo(threadIdx.x, SharedAddressOf(Ring() + slot), Barrier(slot % 2),
-               kSlots * (2 * ClustersAlike() + asked) + slot);
+        SendTo(threadIdx.x, SharedAddressOf(Ring() + slot), Barrier(slot % 2), CodeOf(asked, slot));
       }
     }
 #else
@@ -140,6 +143,19 @@ class TicketRows {
     return SharedAddressOf(barriers + which);
   }
 
+  __device__ __forceinline__ void TellBlock() const {
+    if (threadIdx.x == 0) {
+      unsigned asked = asked_;
+      asm volatile("" : "+r"(asked));  // not waited for before
+      const unsigned slot = Slot(2);
+      Ring()[slot] = CodeOf(asked, slot);
+      ExpectNothing(Barrier(slot % 2));
+    }
+  }
+  /// Of the row that a ticket stands for.
+  __device__ __forceinline__ unsigned CodeOf(unsigned ticket, unsigned slot) const {
+    return kSlots * (2 * ClustersAlike() + ticket) + slot;
+  }
   __device__ __forceinline__ unsigned Cluster() const { return blockIdx.x / blocks_; }
   __device__ __forceinline__ unsigned ClustersAlike() const { return gridDim.x / blocks_ / kAlike; }
   /// Of the row so many behind this one.

@@ -1,5 +1,5 @@
-// Rows from tickets, by themselves: clusters that stay have each row once, all blocks of a cluster the same ones, know
-// which is next, and leave the tickets as they were.
+// Rows from tickets, by themselves: clusters that stay, and blocks, have each row once, all blocks of a cluster the
+// same ones, know which is next, and leave the tickets as they were.
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
@@ -80,7 +80,7 @@ TEST_F(RowTicketsTest, EachRowIsTakenOnceByAllBlocksOfAClusterAndTheTicketsAreAs
   if (!DeviceHasClusters()) {
     GTEST_SKIP() << "blocks of this device do not share rows";
   }
-  for (const unsigned blocks : {2U, 5U, 8U, 16U}) {
+  for (const unsigned blocks : {1U, 2U, 5U, 8U, 16U}) {
     for (const unsigned rows : {1U, 2U, 3U, 7U, 200U, 3001U}) {
       for (const unsigned clusters : {2U, 4U, 30U}) {
         for (const unsigned warps : {1U, 5U}) {

@@ -118,16 +118,27 @@ TEST(RowStayingTest, ClustersStayForShorterRowsOfMisalignedTensors) {
   EXPECT_TRUE(stays(RowWork::kMoments, 16, 2, 32));
   EXPECT_FALSE(stays(RowWork::kMoments, 16, 2, 31));
   EXPECT_FALSE(stays(RowWork::kMoments, 16, 2, 512, false));
-  EXPECT_FALSE(stays(RowWork::kMoments, 15, 2, 512));
-  EXPECT_FALSE(stays(RowWork::kMoments, 18, 2, 512)) << "a fifth of the multiprocessors would have nothing to do";
+  EXPECT_TRUE(stays(RowWork::kMoments, 10, 2, 96));
+  EXPECT_FALSE(stays(RowWork::kMoments, 10, 2, 95));
+  EXPECT_FALSE(stays(RowWork::kMoments, 8, 2, 512));
   EXPECT_TRUE(stays(RowWork::kMoments, 26, 2, 512));
   EXPECT_TRUE(stays(RowWork::kMoments, 36, 4, 32));
   EXPECT_FALSE(stays(RowWork::kMoments, 32, 4, 512));
-  EXPECT_TRUE(stays(RowWork::kSoftmax, 68, 4, 64));
-  EXPECT_FALSE(stays(RowWork::kSoftmax, 64, 4, 512));
+  EXPECT_TRUE(stays(RowWork::kMoments, 784, 4, 32)) << "a quarter of the multiprocessors has nothing to do";
+  EXPECT_TRUE(stays(RowWork::kSoftmax, 36, 4, 64));
+  EXPECT_FALSE(stays(RowWork::kSoftmax, 32, 4, 512));
   EXPECT_TRUE(stays(RowWork::kOneSum, 36, 2, 128));
   EXPECT_FALSE(stays(RowWork::kOneSum, 64, 4, 512));
   EXPECT_TRUE(stays(RowWork::kOneSum, 196, 4, 128)) << "a fifth of the multiprocessors has nothing to do";
+}
+
+TEST(RowStayingTest, BlocksHaveShorterMisalignedRowsOfLayerNormToThemselves) {
+  const auto tuned = [&](std::int64_t width) {
+    return Tune(RowWork::kMoments, width, 2, 512, true, RowAccess::kMisaligned).ToString();
+  };
+  EXPECT_EQ(tuned(5120), "96 threads x 128 bytes, 1 blocks a row, looking ahead, keeps parameters");
+  EXPECT_EQ(tuned(10240), "160 threads x 128 bytes, 1 blocks a row, looking ahead, keeps parameters");
+  EXPECT_EQ(tuned(12288), "64 threads x 128 bytes, 3 blocks a row, looking ahead, balanced, keeps parameters");
 }
 
 /// Long odd rows are held as misaligned ones where clusters of them fill the device.
@@ -165,7 +176,10 @@ TEST(RowStayingTest, ClustersThatStayHoldRowsInVectors) {
           if (!tuning.stays && !tuning.keeps_parameters) {
             continue;
           }
-          ASSERT_GT(tuning.cluster_blocks, 1) << row_bytes;
+          const bool of_block = work == RowWork::kMoments && element_bytes == 2 && access == RowAccess::kMisaligned &&
+                                row_bytes <= (20 << 10);
+          ASSERT_EQ(tuning.cluster_blocks > 1, !of_block) << row_bytes;
+          ASSERT_FALSE(tuning.in_shared) << row_bytes;
           ASSERT_LE(tuning.cluster_blocks, kMostBlocksOfRow) << row_bytes;
           ASSERT_LE(tuning.threads, tuning.vectors == 16 ? 256 : kMostThreadsOfRowBlock) << row_bytes;
           ASSERT_GE(std::int64_t{16} * tuning.vectors * tuning.threads * tuning.cluster_blocks, row_bytes);
