@@ -155,12 +155,15 @@ class BlockGroup {
   template <typename T, int kStretches, typename Combine>
   __device__ __forceinline__ T ReduceStretches(const RowParts<T, kStretches>& parts, T identity,
                                                const Combine& combine) {
-    static_assert(kStretches == 1 || kStretches == 2 || kStretches == 4);
+    static_assert(kStretches <= 4);
     T value = parts.of_stretch[0];
     if constexpr (kStretches > 1) {
       value = combine(value, parts.of_stretch[1]);
     }
-    if constexpr (kStretches > 2) {
+    if constexpr (kStretches == 3) {  // all of a row: in longer ones a warp's are a part of the tree
+      value = combine(value, parts.of_stretch[2]);
+    }
+    if constexpr (kStretches == 4) {
       value = combine(value, combine(parts.of_stretch[2], parts.of_stretch[3]));
     }
     const unsigned warps = blockDim.x / 32;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <limits>
 
 namespace kernelwire {
@@ -74,6 +75,11 @@ RowTuning HoldBy(const Holding& holding, std::int64_t row_bytes, bool small_bloc
       const int threads = small_blocks ? std::min(holding.threads, kMostThreadsOfSmallBlock) : holding.threads;
       return WarpsOf(row_bytes, 4) * 32 <= threads * kMostBlocksOfRow ? HoldRow(row_bytes, threads, 4)
                                                                       : HoldInSmallBlocks(row_bytes);
+    }
+    case HoldingWay::kWarp: {
+      const auto fits = [&](int vectors) { return WarpsOf(row_bytes, vectors) == 1; };
+      const int vectors = *std::find_if(std::begin(kVectorsOfWarp), std::end(kVectorsOfWarp), fits);
+      return HoldRow(row_bytes, 32, vectors > 8 && fits(8) ? 8 : vectors);
     }
     case HoldingWay::kEight:
       return HoldInSmallBlocks(row_bytes);

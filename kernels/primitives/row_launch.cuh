@@ -202,6 +202,8 @@ cudaError_t LaunchHeld(RowAccess access, const Arguments& arguments, std::int64_
     return LaunchHeldBy<T, Kernels, Shape, RowAccess::kShifted>(arguments, rows, stream);  // others lie in vectors
   } else if constexpr (Shape::kOfWords) {
     return LaunchHeldInWords<T, Kernels, Shape>(access, arguments, rows, stream);
+  } else if constexpr (Shape::kOfWarp) {
+    return LaunchHeldBy<T, Kernels, Shape, RowAccess::kMisaligned>(arguments, rows, stream);
   } else {
     if constexpr (Kernels::kUsual) {
       if constexpr (Shape::kInTileOfVectors) {

@@ -148,7 +148,7 @@ __device__ __forceinline__ Deviations<Acc> DeviationsOfStretch(const Group& grou
   Acc sums[2] = {};
   Acc squares[2] = {};
 #pragma unroll
-  for (int v = s * Held::kVectorsOfStretch; v < (s + 1) * Held::kVectorsOfStretch; ++v) {
+  for (int v = s * Held::kVectorsOfStretch; v < Held::EndOfStretch(s); ++v) {
     const bool whole = kWhole || v < Held::template kFirstThatEnds<Group>;
     const int left = count - Held::IndexOf(group, v);
     if (kPassesBy && !whole && left <= 0) {
@@ -279,7 +279,7 @@ __device__ __forceinline__ Moments<Acc> MomentsOf(Group& group, Held& held, cons
 /// For the rare row whose moments f32 cannot hold: x is read again, in the order of held rows.
 template <typename Held, typename Group, typename Row>
 __device__ __noinline__ Moments<double> MomentsInF64(Group group, const Row row) {
-  constexpr int kHeldOfStretch = Held::kHeld / Held::kStretches;
+  constexpr int kHeldOfStretch = Held::kVectorsOfStretch * Held::kLength;
   const Group before = group;
   group.GoAlone();
   const int width = row.x.count;

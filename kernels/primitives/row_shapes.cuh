@@ -48,6 +48,7 @@ template <typename GroupType, int kVectorsOfThread, bool kAhead, bool kMuch = fa
 struct RowShape {
   using Group = GroupType;
   static constexpr bool kOfWords = false;
+  static constexpr bool kOfWarp = false;
   static constexpr bool kWholeBlocks = false;  // see BlockGroup
   static constexpr bool kInShared = false;
   static constexpr int kVectors = kVectorsOfThread;
@@ -100,6 +101,19 @@ struct RowShape {
                                                                                    : 3;
     const int most = MostResidentBlocks(BlockThreads(access));
     return wanted < most ? wanted : most;
+  }
+};
+
+/// That of a warp which is a block of its own, for misaligned rows: what a row takes besides its elements is done once,
+/// and few of a thread's vectors are empty.
+template <int kVectorsOfThread>
+struct RowShapeOfWarp : RowShape<BlockGroup, kVectorsOfThread, false> {
+  static constexpr bool kOfWarp = true;
+  static constexpr int BlockThreads(RowAccess /*access*/) { return 32; }
+  static constexpr int ResidentBlocks(RowAccess /*access*/, int /*threads_of_lanes*/ = 0) {
+    constexpr int kWanted = kVectorsOfThread <= 6 ? 24 : 16;
+    constexpr int kMost = MostResidentBlocks(32);
+    return kWanted < kMost ? kWanted : kMost;
   }
 };
 
@@ -249,6 +263,18 @@ cudaError_t WithVectorsInShared(int vectors, F&& f) {
   return f(RowShapeOfVectorsInShared<8, (kMost > 8 ? 4 : 3)>{});
 }
 
+/// Those of a warp, with the first of kVectorsOfWarp from kIndex on that is so many.
+template <int kIndex, typename F>
+cudaError_t WithWarpShape(int vectors, F&& f) {
+  constexpr int kIts = kVectorsOfWarp[kIndex];
+  if constexpr (kIndex + 1 < sizeof(kVectorsOfWarp) / sizeof(kIts)) {
+    if (vectors != kIts) {
+      return WithWarpShape<kIndex + 1>(vectors, f);
+    }
+  }
+  return f(RowShapeOfWarp<kIts>{});
+}
+
 template <RowWork kWork, int kElementBytes, typename F>
 cudaError_t WithBlockShape(const RowTuning& tuning, F&& f) {
   constexpr int kMostInShared = MostVectorsInShared(kWork, kElementBytes);
@@ -265,6 +291,11 @@ cudaError_t WithBlockShape(const RowTuning& tuning, F&& f) {
   if constexpr (HasStayingClustersOfSixteen(kWork, kElementBytes)) {
     if (tuning.vectors == 16) {
       return f(StayingShape<RowShape<BlockGroup, 16, false, true>>{});
+    }
+  }
+  if constexpr (kWork != RowWork::kTwoInputs && kElementBytes <= 4) {
+    if (AreOfWarp(tuning.vectors)) {
+      return WithWarpShape<0>(tuning.vectors, f);
     }
   }
   if (tuning.vectors == 4) {

@@ -98,6 +98,9 @@ struct ShiftedVectors : VectorLayout<T, kVectorsOfThread> {
           Granule granule = result(v, IndexOf(group, v));
           MoveUp<words>(group, bits, granule, last);
           writer.Put(v, granule);
+          if (!writer.is_whole) {
+            writer.KeepEnd(v, granule);
+          }
         }
         writer.End(RestOf(last, bits));
       });
@@ -121,6 +124,12 @@ struct ShiftedVectors : VectorLayout<T, kVectorsOfThread> {
 #pragma unroll
       for (int v = 0; v < kVectors; ++v) {
         writer.Put(v, granules[v]);
+      }
+      if (!writer.is_whole) {
+#pragma unroll
+        for (int v = 0; v < kVectors; ++v) {
+          writer.KeepEnd(v, granules[v]);
+        }
       }
       writer.End(rest);
     }
@@ -215,17 +224,20 @@ struct ShiftedVectors : VectorLayout<T, kVectorsOfThread> {
     __device__ __forceinline__ Writer(const Group& group, const GranulesOf<T>& its, int count)
         : at(its), begins(group.lane() == 0 && its.odd != 0), is_whole(HasWhole(group, kStretches - 1, count)) {}
 
+    __device__ __forceinline__ bool IsFirst(int v) const { return v == 0 && begins; }
+
     __device__ __forceinline__ void Put(int v, const Granule& granule) {
-      const bool is_first = v == 0 && begins;
+      const bool is_first = IsFirst(v);
       if (at.left >= v * kStep + 16 && !is_first) {
         StoreGranule(at.base + v * kStep, granule);
       }
       if (is_first && at.left > at.odd) {
         StorePartOfGranule<T>(at.base, granule, at.odd, min(at.left, 16));
       }
-      if (!is_whole) {
-        ReplaceIf(at.left > v * kStep && at.left < v * kStep + 16 && !is_first, granule, end);
-      }
+    }
+    /// Remembers vector `v`'s granule if it is the one that the row ends in.
+    __device__ __forceinline__ void KeepEnd(int v, const Granule& granule) {
+      ReplaceIf(at.left > v * kStep && at.left < v * kStep + 16 && !IsFirst(v), granule, end);
     }
 
     /// `rest`: what the lanes' last vectors leave.

@@ -20,6 +20,7 @@ inline std::int64_t MibOf(std::int64_t row_bytes, std::int64_t rows) {
 /// A way of holding a row. Its blocks have equal shares of it.
 enum class HoldingWay : std::uint8_t {
   kFour,      // 4 vectors a thread, by as few blocks as can
+  kWarp,      // by a warp, with as few of kVectorsOfWarp, or 8, as can
   kEight,     // 8, by small blocks, several of which a multiprocessor has at a time
   kRoomy,     // 8, by as few blocks as can, with the registers of the largest
   kAhead,     // 8, by blocks that look ahead: a power of two of them, so that no multiprocessor is without one
@@ -50,6 +51,7 @@ struct Holdings {
 };
 
 inline constexpr HoldingWay kFour = HoldingWay::kFour;
+inline constexpr HoldingWay kWarp = HoldingWay::kWarp;
 inline constexpr HoldingWay kEight = HoldingWay::kEight;
 inline constexpr HoldingWay kRoomy = HoldingWay::kRoomy;
 inline constexpr HoldingWay kAhead = HoldingWay::kAhead;
@@ -228,27 +230,27 @@ inline constexpr Holdings kOfFewMisalignedRows[2] = {
     {{{512, kEight}, {1024, kAhead, 512}}},
 };
 
-/// Of up to AreSomeRows, and of larger tensors. Blocks of layer_norm with 4 vectors a thread have more instructions for
-/// each, and are worth it only where 8 would leave much empty.
+/// Of up to AreSomeRows, and of larger tensors. What a warp can have is up to 1.5 times as fast so as by several that
+/// leave much empty.
 inline constexpr Holdings kOfMisalignedRows[][2] = {
     // kOneSum
-    {{{{16, kEight}, {1024, kAhead}}}, {{{16, kEight}, {64, kFour, 128}, {1024, kAhead}}}},
+    {{{{6, kWarp}, {16, kEight}, {1024, kAhead}}}, {{{6, kWarp}, {16, kEight}, {64, kFour, 128}, {1024, kAhead}}}},
     // kTwoInputs
     {{{{512, kEight}, {1024, kAhead, 512}}}, {{{512, kEight}, {1024, kAhead, 512}}}},
     // kSoftmax
-    {{{{16, kEight}, {1024, kAhead}}}, {{{64, kEight}, {1024, kAhead}}}},
+    {{{{6, kWarp}, {16, kEight}, {1024, kAhead}}}, {{{6, kWarp}, {64, kEight}, {1024, kAhead}}}},
     // kMoments
-    {{{{4, kEight}, {6, kFour, 256}, {512, kEight}, {1024, kAhead}}}, {{{512, kEight}, {1024, kAhead}}}},
+    {{{{6, kWarp}, {512, kEight}, {1024, kAhead}}}, {{{6, kWarp}, {512, kEight}, {1024, kAhead}}}},
 };
 inline constexpr Holdings kOfLargeMisalignedTensors[][2] = {
     // kOneSum
-    {{{{32, kEight}, {1024, kAhead}}}, {{{64, kEight}, {1024, kAhead}}}},
+    {{{{6, kWarp}, {32, kEight}, {1024, kAhead}}}, {{{6, kWarp}, {64, kEight}, {1024, kAhead}}}},
     // kTwoInputs
     {kOfMisalignedRows[1][0], kOfMisalignedRows[1][1]},
     // kSoftmax
-    {{{{32, kEight}, {1024, kAhead}}}, kOfMisalignedRows[2][1]},
-    // kMoments
-    {kOfMisalignedRows[3][0], kOfMisalignedRows[3][1]},
+    {{{{6, kWarp}, {32, kEight}, {1024, kAhead}}}, kOfMisalignedRows[2][1]},
+    // kMoments; wide rows of half a MiB and more fill half of a device in registers
+    {kOfMisalignedRows[3][0], {{{6, kWarp}, {512, kEight}, {760, kInShared}, {1024, kAhead}}}},
 };
 
 }  // namespace kernelwire

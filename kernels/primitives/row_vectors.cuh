@@ -87,7 +87,12 @@ struct RowPlan {
   static constexpr int kLength = kElementsOf<T, Unit>;
   static constexpr int kHeld = kVectors * kLength;  // elements of a thread
   static constexpr int kVectorsOfStretch = kVectorsTogether;
-  static constexpr int kStretches = kVectors / kVectorsOfStretch;
+  static constexpr int kStretches = (kVectors + kVectorsOfStretch - 1) / kVectorsOfStretch;
+  /// The vector behind stretch `s`, of which the last may have fewer. (A minimum, so that compilers know how long loops
+  /// are before they know s.)
+  static __host__ __device__ constexpr int EndOfStretch(int s) {
+    return (s + 1) * kVectorsOfStretch < kVectors ? (s + 1) * kVectorsOfStretch : kVectors;
+  }
   /// Whether rows are moved in registers on their way out, which leaves fewer for parameters.
   static constexpr bool kMoves = false;
   /// Whether vectors lie in shared memory, and are read at each use (row_in_shared.cuh).
@@ -119,10 +124,10 @@ struct RowPlan {
     return address;
   }
 
-  /// Whether the group's lanes have a whole stretch `s` of a row of `count` elements.
+  /// Whether the group's lanes have all that they can of stretch `s` in a row of `count` elements.
   template <typename Group>
   static __device__ __forceinline__ bool HasWhole(const Group& group, int s, int count) {
-    return count - FirstOf(group, s) >= kVectorsOfStretch * kStep<Group>;
+    return count - FirstOf(group, s) >= (EndOfStretch(s) - s * kVectorsOfStretch) * kStep<Group>;
   }
 
   /// Whether no end need be looked for in all that this thread can hold of a row of `count` elements; see RowWords.
@@ -177,7 +182,7 @@ struct VectorLayout : RowLayout<T, Granule, kVectorsOfThread, (kVectorsOfThread 
         continue;
       }
 #pragma unroll
-      for (int v = s * kVectorsOfStretch + kFirst; v < (s + 1) * kVectorsOfStretch; ++v) {
+      for (int v = s * kVectorsOfStretch + kFirst; v < Layout::EndOfStretch(s); ++v) {
         const int left = count - IndexOf(group, v);
         if (left >= kLength) {
           continue;
@@ -270,6 +275,7 @@ struct RowVectors : VectorLayout<T, kVectorsOfThread> {
   template <typename Group, typename Result, typename... Priority>
   static __device__ __forceinline__ void Store(const Group& group, T* to, int count, Granule* place,
                                                const Result& result, Priority... priority) {
+    static_assert(kVectors % kVectorsOfStretch == 0);
     T* const base = Pinned(to + IndexOf(group, 0));
 #pragma unroll
     for (int s = 0; s < kStretches; ++s) {
@@ -340,12 +346,12 @@ struct RowVectors : VectorLayout<T, kVectorsOfThread> {
 template <typename Acc, typename Held, typename F>
 __device__ __forceinline__ void ForEachElement(const Held& held, int s, const F& f) {
 #pragma unroll
-  for (int v = 0; v < Held::kVectorsOfStretch; ++v) {
+  for (int v = s * Held::kVectorsOfStretch; v < Held::EndOfStretch(s); ++v) {
     Acc values[Held::kLength];
-    Unpack<typename Held::Element>(held.vectors[s * Held::kVectorsOfStretch + v], values);
+    Unpack<typename Held::Element>(held.vectors[v], values);
 #pragma unroll
     for (int j = 0; j < Held::kLength; ++j) {
-      f(v * Held::kLength + j, values[j]);
+      f((v - s * Held::kVectorsOfStretch) * Held::kLength + j, values[j]);
     }
   }
 }

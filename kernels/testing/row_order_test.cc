@@ -271,8 +271,9 @@ TEST(LargestTensorsTest, MisalignedRowsAreThoseOfAlignedOnes) {
       }
       SCOPED_TRACE(NameOf(order));
       std::size_t begin = 0;
-      for (const std::int64_t row_bytes : {48, 64, 512, 1280, 2032, 3072, 5120, 8192, 16'384, 33'040, 65'536, 163'840,
-                                           262'144, 393'216, 655'360, 1'048'576}) {
+      for (const std::int64_t row_bytes :
+           {48,     64,     512,    1280,   2032,   2064,    3072,    5120,    6144,    8192,    10'240,
+            16'384, 20'480, 33'040, 49'152, 65'536, 163'840, 262'144, 393'216, 655'360, 802'816, 1'048'576}) {
         begin = begin % (16 / static_cast<std::size_t>(size) - 1) + 1;
         ExpectRowsOfLargeTensorAlike(order, row_bytes / size, 0, *device, row_bytes < 8192 ? 33 : 129, begin);
       }
@@ -324,7 +325,8 @@ TEST_P(RowOrderTest, WhereLongRowsBeginChangesNoBit) {
   SCOPED_TRACE("seed " + std::to_string(kRowSeed));
   const Operator& op = *FindOperator(GetParam().op);
   const auto size = static_cast<std::int64_t>(SizeOf(GetParam().dtype));
-  for (const std::int64_t width : {640, 1152, 1536, 8192, 12296, 18432, 40000, 57344, 81920, 140000, 250000}) {
+  for (const std::int64_t width :
+       {640, 1152, 1536, 2560, 3000, 8192, 12296, 18432, 40000, 57344, 81920, 140000, 250000}) {
     for (const std::int64_t mib : {1, 8, 20, 66}) {
       const std::int64_t rows = std::max<std::int64_t>(3, (mib << 20) / (width * size));
       const OperatorCase dense = CaseOfRows(GetParam(), rows, width);

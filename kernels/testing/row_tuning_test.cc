@@ -18,8 +18,8 @@ namespace {
 /// What row_group.cuh asks of a tuning of rows of `row_bytes`, and what lanes must have alike however many there are.
 void ExpectOrderFollowsFromBytes(RowWork work, std::int64_t row_bytes, int element_bytes, const RowDevice& device) {
   const RowTuning alone = TuneRows(work, row_bytes, 1, element_bytes, RowAccess::kDense, device);
-  for (const RowAccess access :
-       {RowAccess::kShifted, RowAccess::kPlain, RowAccess::kDense, RowAccess::kTiled, RowAccess::kOdd}) {
+  for (const RowAccess access : {RowAccess::kShifted, RowAccess::kMisaligned, RowAccess::kPlain, RowAccess::kDense,
+                                 RowAccess::kTiled, RowAccess::kOdd}) {
     const bool plain = InVectors(access);
     for (const std::int64_t rows : {1, 30, 1000, 1000000}) {
       const RowTuning tuning = TuneRows(work, row_bytes, rows, element_bytes, access, device);
@@ -107,6 +107,32 @@ TEST(RowTuningTest, HoldsEveryRowInAnOrderThatFollowsFromItsBytes) {
       }
     }
   }
+}
+
+/// A misaligned row of one input that is longer than a stretch is a warp's if one can have it, with as few vectors as
+/// do.
+TEST(RowTuningTest, WarpsHaveShortMisalignedRows) {
+  const RowDevice device{true, 227 << 10, true};
+  for (const RowWork work : {RowWork::kOneSum, RowWork::kSoftmax, RowWork::kMoments}) {
+    for (const int element_bytes : {2, 4}) {
+      for (std::int64_t row_bytes = 2064; row_bytes <= 6144; row_bytes += 16) {
+        if (row_bytes > 3072 && row_bytes <= 4096) {
+          continue;  // 8 vectors, of which others have kernels, too
+        }
+        for (const std::int64_t mib : {8, 512}) {
+          const RowTuning tuning =
+              TuneRows(work, row_bytes, (mib << 20) / row_bytes, element_bytes, RowAccess::kMisaligned, device);
+          SCOPED_TRACE(std::to_string(row_bytes) + " bytes: " + tuning.ToString());
+          ASSERT_TRUE(tuning.threads == 32 && tuning.cluster_blocks == 1);
+          ASSERT_EQ(tuning.vectors, row_bytes <= 2560 ? 5 : row_bytes <= 3072 ? 6 : row_bytes <= 5120 ? 10 : 12);
+          ASSERT_TRUE(AreOfWarp(tuning.vectors));
+        }
+      }
+    }
+  }
+  EXPECT_EQ(TuneRows(RowWork::kTwoInputs, 2560, 100000, 2, RowAccess::kMisaligned, device).vectors, 8);
+  EXPECT_EQ(TuneRows(RowWork::kMoments, 4096, 100000, 2, RowAccess::kMisaligned, device).vectors, 8);
+  EXPECT_EQ(TuneRows(RowWork::kMoments, 2560, 100000, 2, RowAccess::kMisaligned, {false, 99 << 10}).vectors, 4);
 }
 
 void ExpectKernelOfWords(RowWork work, int element_bytes, const RowTuning& tuning) {

@@ -106,7 +106,7 @@ __device__ __noinline__ double FactorInF64(Group group, const Row row, int width
   for (int i = 0; i < Held::kHeld; ++i) {
     const int index = Held::IndexOf(group, i / Held::kLength) + i % Held::kLength;
     const double value = index < width ? Widen<double>(row.Element(index)) : 0.0;
-    double& sum = parts.of_stretch[i / (Held::kHeld / Held::kStretches)];
+    double& sum = parts.of_stretch[i / (Held::kVectorsOfStretch * Held::kLength)];
     sum = fma(value, value, sum);
   }
   const double sum = RowSum(group, parts);

@@ -17,10 +17,11 @@ __device__ __forceinline__ Acc MaximumOf(const Held& held, int s) {
   using T = typename Held::Element;
   if constexpr (kIsHalf<T>) {
     constexpr int kWords = static_cast<int>(sizeof(typename Held::Unit)) / 4;
-    unsigned largest = held.vectors[s * Held::kVectorsOfStretch].words[0];
+    const int first = s * Held::kVectorsOfStretch * kWords;
+    unsigned largest = held.vectors[first / kWords].words[0];
 #pragma unroll
-    for (int i = 1; i < Held::kVectorsOfStretch * kWords; ++i) {
-      largest = LargerHalves<T>(largest, held.vectors[s * Held::kVectorsOfStretch + i / kWords].words[i % kWords]);
+    for (int i = first + 1; i < Held::EndOfStretch(s) * kWords; ++i) {
+      largest = LargerHalves<T>(largest, held.vectors[i / kWords].words[i % kWords]);
     }
     return Widen<Acc>(PairOfWord<T>(LargerHalves<T>(largest, SwapHalves(largest))).x);
   } else {
@@ -40,7 +41,7 @@ struct Exponentials {
     const Acc offset = SoftmaxOffset(maximum);
     Acc sums[4] = {};
 #pragma unroll
-    for (int v = s * Held::kVectorsOfStretch; v < (s + 1) * Held::kVectorsOfStretch; ++v) {
+    for (int v = s * Held::kVectorsOfStretch; v < Held::EndOfStretch(s); ++v) {
       Acc elements[Held::kLength];
       Unpack<typename Held::Element>(held.vectors[v], elements);
 #pragma unroll

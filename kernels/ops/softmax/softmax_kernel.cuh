@@ -38,14 +38,22 @@ struct AgreedRow {
 };
 
 /// The statistics of a row of a block, of FP32 in two parts. Lanes divide the stretches of a warp, which take what is
-/// not done once for each element.
+/// not done once for each element; where there are three, a quarter of the lanes has none.
 template <int kStretches>
 __device__ __forceinline__ TwoPartSoftmax AgreeOnMerges(BlockGroup& group, const float (&own_maxima)[kStretches],
                                                         double (&own_sums)[kStretches]) {
-  const double sum = ReduceWarpInParts(own_sums, [](double a, double b) { return a + b; });
-  TwoPartSoftmax own = TwoPartSoftmax::Of(PartOfLane(own_maxima), sum);
+  constexpr int kParts = kStretches == 3 ? 4 : kStretches;
+  double sums[kParts] = {};
+  float maxima[kParts];
 #pragma unroll
-  for (int offset = 32 / kStretches; offset < 32; offset *= 2) {
+  for (int s = 0; s < kParts; ++s) {
+    sums[s] = s < kStretches ? own_sums[s] : 0.0;
+    maxima[s] = s < kStretches ? own_maxima[s] : kMinusInfinity<float>;
+  }
+  const double sum = ReduceWarpInParts(sums, [](double a, double b) { return a + b; });
+  TwoPartSoftmax own = TwoPartSoftmax::Of(PartOfLane(maxima), sum);
+#pragma unroll
+  for (int offset = 32 / kParts; offset < 32; offset *= 2) {
     own = Merge<float>(own, ShuffleXor(group.members(), own, offset));
   }
   return group.ReduceStretches(RowParts<TwoPartSoftmax, 1>{{own}}, TwoPartSoftmax::Empty(), SoftmaxMerge{});
@@ -104,8 +112,10 @@ template <typename Out, typename Acc, typename Held, typename Statistics, int kS
 __device__ __forceinline__ auto KeptProbabilities(const AgreedRow<Statistics, Acc, kStretches>& agreed,
                                                   const Held& held, const Exponentials<Out, Acc, Held>& kept) {
   const StretchScales<Out, Acc, Statistics, kStretches> scales(agreed.row, agreed.own_maxima);
+  // A share in shared memory is read in vectors to be summed, and in words for its results.
+  constexpr int kOfStretch = Held::kInShared ? Held::kVectors / kStretches : Held::kVectorsOfStretch;
   return [&agreed, &held, &kept, scales](int v, int) {
-    const int s = v / (Held::kVectors / kStretches);
+    const int s = v / kOfStretch;
     Acc values[Held::kLength];
     kept.Of(held, v, agreed.own_maxima[s], values);
 #pragma unroll
