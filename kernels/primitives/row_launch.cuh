@@ -28,8 +28,8 @@
 namespace kernelwire {
 
 /// Launches a kernel over `rows`, with the shared memory of a RowSpace, that goes on with row + RowsOfGrid() until none
-/// is left. Lanes get blocks for all of their rows; blocks that look ahead, or take tickets, stay, as many as there is
-/// room for.
+/// is left. There are blocks for all rows, by RowTuning::turns; those that look ahead, or take tickets, stay, as many
+/// as there is room for.
 template <typename Group, typename Space, auto kKernel, typename Arguments>
 cudaError_t LaunchRows(const Arguments& arguments, std::int64_t rows, cudaStream_t stream) {
   const RowTuning& tuning = arguments.tuning;
@@ -40,7 +40,8 @@ cudaError_t LaunchRows(const Arguments& arguments, std::int64_t rows, cudaStream
     shape.threads = static_cast<unsigned>(tuning.threads);
     shape.shared_bytes = Space::BytesOfBlock(shape.threads) +
                          BlockGroup::SpaceOf(shape.threads / 32, shape.cluster_blocks, tuning.vector_bytes == 4);
-    shape.blocks = std::min(rows, kMostBlocksOfGrid / tuning.cluster_blocks) * tuning.cluster_blocks;
+    const std::int64_t clusters = (rows + tuning.turns - 1) / tuning.turns;
+    shape.blocks = std::min(clusters, kMostBlocksOfGrid / tuning.cluster_blocks) * tuning.cluster_blocks;
     if (tuning.looks_ahead || tuning.stays) {
       shape.blocks = std::min(shape.blocks, RoomForClusters<kKernel>(shape) * tuning.cluster_blocks);
     }

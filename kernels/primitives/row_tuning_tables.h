@@ -146,7 +146,7 @@ inline constexpr Holdings kOfLargeTensorsInFastMemory[][2] = {
        {592, kAheadAny, 512},
        {1024, kAhead, 512}}}},
     // kMoments
-    {{{{3, kEight},
+    {{{{4, kEight},
        {6, kFour, 512},
        {216, kEight},
        {264, kAheadAny, 512},
@@ -155,7 +155,7 @@ inline constexpr Holdings kOfLargeTensorsInFastMemory[][2] = {
        {440, kAhead},
        {500, kAhead, 512},
        {1024, kAhead}}},
-     {{{8, kFour, 512}, {260, kEight}, {344, kAheadAny, 512}, {1024, kAhead, 512}}}},
+     {{{4, kEight}, {8, kFour, 512}, {260, kEight}, {344, kAheadAny, 512}, {1024, kAhead, 512}}}},
 };
 
 // The same of rows of vectors that are not plain: a caller has them begin elsewhere, or elements have 8 bytes. They

@@ -83,6 +83,29 @@ TEST(LaneTuningTest, LanesOfLayerNormThatHoldLittleHaveTwoRows) {
   EXPECT_EQ(turns(2048, 512), 1);
 }
 
+/// Blocks of one input are started no faster than an H200 moves 2.5 KiB.
+TEST(LaneTuningTest, BlocksThatHaveLittleHaveTwoRowsAfterOneAnother) {
+  const auto turns = [](RowWork work, std::int64_t row_bytes, std::int64_t mib, bool fast = true,
+                        RowAccess access = RowAccess::kDense) {
+    return TuneRows(work, row_bytes, (mib << 20) / row_bytes, 4, access, {true, 227 << 10, fast}).turns;
+  };
+  for (const RowWork work : {RowWork::kOneSum, RowWork::kSoftmax, RowWork::kMoments}) {
+    for (const std::int64_t row_bytes : {528, 1040, 2064}) {
+      EXPECT_EQ(turns(work, row_bytes, 512), 2) << row_bytes;
+      EXPECT_EQ(turns(work, row_bytes, 25), 2) << row_bytes;
+      EXPECT_EQ(turns(work, row_bytes, 20), 1) << row_bytes;
+      EXPECT_EQ(turns(work, row_bytes, 512, true, RowAccess::kMisaligned), 2) << row_bytes;
+      EXPECT_EQ(turns(work, row_bytes, 25, false), 1) << row_bytes;
+    }
+    EXPECT_EQ(turns(work, 2560, 100), 2);
+    EXPECT_EQ(turns(work, 2560, 90), 1);
+    EXPECT_EQ(turns(work, 3072, 512), 1);
+    EXPECT_EQ(turns(work, 4112, 512), 2) << "a third of what threads have room for is empty";
+    EXPECT_EQ(turns(work, 8208, 512), 1);
+  }
+  EXPECT_EQ(turns(RowWork::kTwoInputs, 1040, 512), 1) << "twice as much";
+}
+
 TEST(LaneTuningTest, OddShortRowsPassThroughATileWhereMemoryIsFast) {
   const auto in_tile = [](RowWork work, std::int64_t width, int element_bytes, std::int64_t mib, bool fast,
                           RowAccess access = RowAccess::kOdd) {

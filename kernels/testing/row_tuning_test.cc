@@ -67,8 +67,9 @@ void ExpectOrderFollowsFromBytes(RowWork work, std::int64_t row_bytes, int eleme
       ASSERT_TRUE(!tuning.balanced || (tuning.cluster_blocks > 2 && row_bytes * rows >= std::int64_t{16} << 20));
       ASSERT_LE(tuning.cluster_blocks, device.clusters ? 16 : 1);
       ASSERT_GE(tuning.turns, 1);
-      ASSERT_TRUE(tuning.turns == 1 ||
-                  ((tuning.method == RowTuning::Method::kLanes || tuning.keeps_parameters) && rows > 1000));
+      const bool of_blocks = tuning.method == RowTuning::Method::kBlocks && !tuning.keeps_parameters;
+      ASSERT_TRUE(tuning.turns == 1 || rows > 1000);
+      ASSERT_TRUE(tuning.turns == 1 || !of_blocks || (tuning.cluster_blocks == 1 && !tuning.looks_ahead));
       // What is asked for ahead is what another block begins with.
       ASSERT_EQ(tuning.rows_ahead % tuning.rows_of_block, 0);
       ASSERT_TRUE(tuning.rows_ahead == 0 ||
