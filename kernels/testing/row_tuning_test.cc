@@ -136,6 +136,20 @@ TEST(RowTuningTest, WarpsHaveShortMisalignedRows) {
   EXPECT_EQ(TuneRows(RowWork::kMoments, 2560, 100000, 2, RowAccess::kMisaligned, {false, 99 << 10}).vectors, 4);
 }
 
+TEST(RowTuningTest, AWarpHasRowsOfLayerNormThatLeaveMuchOfTwoEmpty) {
+  const auto threads = [](std::int64_t row_bytes, std::int64_t mib, int element_bytes, bool fast = true) {
+    const RowDevice device{true, 227 << 10, fast};
+    const std::int64_t rows = (mib << 20) / row_bytes;
+    return TuneRows(RowWork::kMoments, row_bytes, rows, element_bytes, RowAccess::kDense, device).threads;
+  };
+  EXPECT_EQ(threads(2064, 512, 4), 32);
+  EXPECT_EQ(threads(2064, 25, 4), 32);
+  EXPECT_EQ(threads(2064, 20, 4), 64);
+  EXPECT_EQ(threads(3584, 25, 2), 32);
+  EXPECT_EQ(threads(3584, 25, 4), 64);
+  EXPECT_EQ(threads(2064, 25, 4, false), 64);
+}
+
 void ExpectKernelOfWords(RowWork work, int element_bytes, const RowTuning& tuning) {
   SCOPED_TRACE(tuning.ToString());
   if (tuning.in_shared) {
