@@ -231,7 +231,7 @@ struct RowVectors : VectorLayout<T, kVectorsOfThread> {
   static constexpr int kGranulesOut = kPlain ? 0 : Space<Group>::kGranules;
 
   /// The first vector that may reach beyond a row's end. Where lanes have three vectors or more, the row would not fit
-  /// into fewer (row_tuning.cc), and ends in the last. If they have two, it is as long as all of them, unless elements
+  /// into fewer (row_lanes.cc), and ends in the last. If they have two, it is as long as all of them, unless elements
   /// are of 8 bytes.
   template <typename Group>
   static constexpr int kFirstThatEnds = std::is_same_v<Group, BlockGroup> ? 0
