@@ -110,6 +110,7 @@ template <int kVectorsOfThread>
 struct RowShapeOfWarp : RowShape<BlockGroup, kVectorsOfThread, false> {
   static constexpr bool kOfWarp = true;
   static constexpr int BlockThreads(RowAccess /*access*/) { return 32; }
+  /// As many as have the registers for what they hold, and for what moves it, on compute capability 9.0.
   static constexpr int ResidentBlocks(RowAccess /*access*/, int /*threads_of_lanes*/ = 0) {
     constexpr int kWanted = kVectorsOfThread <= 6 ? 24 : 16;
     constexpr int kMost = MostResidentBlocks(32);

@@ -63,33 +63,26 @@ const Holdings& ForMisalignedRows(RowWork work, std::int64_t row_bytes, std::int
 
 /// Whether rows of whole vectors are held as those for a few rounds. Of wide ones that several blocks share fewer count
 /// as such: blocks that ask ahead for others' rows (row_ahead.h) have caught up with those that stay, from 36 to 512
-/// KiB, for layer_norm to 320. Not measured where memory is fast, nor of two inputs.
+/// KiB, for layer_norm to 320. Not measured where memory is fast, nor of two inputs. Where it is, fewer rows of
+/// layer_norm do that would leave much of two warps empty: in larger tensors one has them (up to 1.16 times as fast).
 bool AreForSomeRounds(RowWork work, std::int64_t row_bytes, std::int64_t rows, bool wide, bool fast_memory) {
-  constexpr std::int64_t kFewer = 40 * kKiB * kKiB;
-  const std::int64_t longest = kKiB * (work == RowWork::kMoments ? 320 : 512);
+  const bool of_moments = work == RowWork::kMoments;
+  const std::int64_t longest = kKiB * (of_moments ? 320 : 512);
   const bool fewer =
       wide && !fast_memory && work != RowWork::kTwoInputs && row_bytes > 36 * kKiB && row_bytes <= longest;
-  return fewer ? row_bytes * std::min(rows, kFewer) <= kFewer : AreSomeRows(row_bytes, rows);
-}
-
-/// Whether rows of layer_norm that leave much of two warps empty are held as those of large tensors, by one, where
-/// memory is fast: up to 1.16 times as fast.
-bool AreOfOneWarp(RowWork work, std::int64_t row_bytes, std::int64_t rows, bool wide, bool fast_memory) {
-  constexpr std::int64_t kLeastMib = 24;
-  return fast_memory && work == RowWork::kMoments && row_bytes <= (wide ? 3072 : 3584) &&
-         MibOf(row_bytes, rows) >= kLeastMib;
+  const bool fewest = fast_memory && of_moments && row_bytes <= (wide ? 3072 : 3584);
+  const std::int64_t most = kKiB * kKiB * (fewest ? 24 : 40);
+  return fewer || fewest ? row_bytes * std::min(rows, most) <= most : AreSomeRows(row_bytes, rows);
 }
 
 const Holdings& ForPlainRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, bool wide, bool fast_memory) {
   if (AreFewRows(row_bytes, rows)) {
     return kOfFewRows[wide];
   }
-  const bool are_for_some_rounds = AreForSomeRounds(work, row_bytes, rows, wide, fast_memory) &&
-                                   !AreOfOneWarp(work, row_bytes, rows, wide, fast_memory);
-  const auto& tables = !ReadMuch(row_bytes, rows) ? kOfLittleRead
-                       : are_for_some_rounds      ? kOfSomeRows
-                       : fast_memory              ? kOfLargeTensorsInFastMemory
-                                                  : kOfLargeTensors;
+  const auto& tables = !ReadMuch(row_bytes, rows)                                   ? kOfLittleRead
+                       : AreForSomeRounds(work, row_bytes, rows, wide, fast_memory) ? kOfSomeRows
+                       : fast_memory                                                ? kOfLargeTensorsInFastMemory
+                                                                                    : kOfLargeTensors;
   return tables[static_cast<std::size_t>(work)][wide];
 }
 

@@ -81,7 +81,14 @@ inline constexpr int kMostThreadsOfSmallBlock = 256;
 inline constexpr int kThreadsOfPart = 256;
 /// A thread's vectors where a warp has a misaligned row to itself, besides 8, of which any block may have a row.
 inline constexpr int kVectorsOfWarp[] = {5, 6, 10, 12};
-constexpr bool AreOfWarp(int vectors) { return vectors != 8 && vectors > 4 && vectors < 16; }
+constexpr bool AreOfWarp(int vectors) {
+  for (const int its : kVectorsOfWarp) {
+    if (vectors == its) {
+      return true;
+    }
+  }
+  return false;
+}
 inline constexpr std::int64_t kBytesOfStretch = 2048;
 inline constexpr int kMostBlocksOfRow = 16;  // of a cluster
 /// What a single block holds at most: 512 threads with 128 bytes each.

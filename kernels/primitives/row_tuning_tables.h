@@ -20,7 +20,7 @@ inline std::int64_t MibOf(std::int64_t row_bytes, std::int64_t rows) {
 /// A way of holding a row. Its blocks have equal shares of it.
 enum class HoldingWay : std::uint8_t {
   kFour,      // 4 vectors a thread, by as few blocks as can
-  kWarp,      // by a warp, with as few of kVectorsOfWarp, or 8, as can
+  kWarp,      // by a warp, with as few of kVectorsOfWarp, or 8, as can; of up to 6 KiB
   kEight,     // 8, by small blocks, several of which a multiprocessor has at a time
   kRoomy,     // 8, by as few blocks as can, with the registers of the largest
   kAhead,     // 8, by blocks that look ahead: a power of two of them, so that no multiprocessor is without one
