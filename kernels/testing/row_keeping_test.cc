@@ -33,13 +33,13 @@ TEST(RowKeepingTest, BlocksKeepParametersOfLargeTensorsOfRowsInWordsWhereMemoryI
   EXPECT_TRUE(keeps(RowWork::kMoments, 16385, 4, 512, true)) << "several blocks each";
   EXPECT_FALSE(keeps(RowWork::kMoments, 16385, 4, 511, true));
   EXPECT_FALSE(keeps(RowWork::kMoments, 16385, 4, 512, false));
-  EXPECT_TRUE(keeps(RowWork::kMoments, 65537, 4, 256, true));
-  EXPECT_FALSE(keeps(RowWork::kMoments, 65537, 4, 255, true));
-  EXPECT_FALSE(keeps(RowWork::kMoments, 100001, 4, 512, true)) << "in blocks that leave much empty";
+  EXPECT_TRUE(keeps(RowWork::kMoments, 85001, 4, 256, true));
+  EXPECT_FALSE(keeps(RowWork::kMoments, 85001, 4, 255, true));
+  EXPECT_FALSE(keeps(RowWork::kMoments, 99001, 4, 512, true)) << "in blocks that leave much empty";
   EXPECT_FALSE(keeps(RowWork::kMoments, 150001, 4, 512, true)) << "in shared memory";
   EXPECT_TRUE(keeps(RowWork::kMoments, 4098, 2, 48, true)) << "each begins with a word";
   EXPECT_TRUE(keeps(RowWork::kMoments, 4100, 2, 48, true, RowAccess::kTiled)) << "and ends with half a vector";
-  EXPECT_TRUE(keeps(RowWork::kMoments, 65538, 4, 256, true, RowAccess::kTiled));
+  EXPECT_TRUE(keeps(RowWork::kMoments, 85002, 4, 256, true, RowAccess::kTiled));
   EXPECT_TRUE(keeps(RowWork::kMoments, 301, 2, 12, true)) << "two a warp";
   EXPECT_FALSE(keeps(RowWork::kMoments, 301, 2, 11, true));
   EXPECT_FALSE(keeps(RowWork::kMoments, 201, 2, 512, true)) << "four a warp";
@@ -58,8 +58,8 @@ TEST(RowKeepingTest, BlocksKeepParametersOfLargeTensorsOfRowsInWordsWhereMemoryI
             "128 threads x 80 bytes, 1 blocks a row, 4 times, keeps parameters");
   EXPECT_EQ(Tune(RowWork::kMoments, 65537, 2, 512, true).ToString(),
             "128 threads x 96 bytes, 11 blocks a row, balanced, keeps parameters");
-  EXPECT_EQ(Tune(RowWork::kMoments, 65537, 4, 512, true).ToString(),
-            "160 threads x 112 bytes, 15 blocks a row, balanced, keeps parameters, asks 15 rows ahead");
+  EXPECT_EQ(Tune(RowWork::kMoments, 85001, 4, 512, true).ToString(),
+            "192 threads x 112 bytes, 16 blocks a row, keeps parameters, asks 12 rows ahead");
 }
 
 /// Whatever a block has, its threads are those of a kernel (row_kept.cuh), and hold a row as others do.

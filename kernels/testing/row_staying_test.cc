@@ -151,16 +151,24 @@ TEST(RowStayingTest, LongOddRowsAreMovedInVectorsWhereTheyFillTheDevice) {
     EXPECT_FALSE(moved(norm, 65536, 2)) << "whole vectors";
     EXPECT_FALSE(moved(norm, 57001, 2)) << "short";
     EXPECT_FALSE(moved(norm, 131073, 2)) << "a quarter of the multiprocessors would have nothing to do";
+    EXPECT_TRUE(moved(norm, 114689, 2)) << "an eighth, but words have more to do for some lengths";
+    EXPECT_FALSE(moved(norm, 153601, 2));
+    EXPECT_TRUE(moved(norm, 229377, 2));
     EXPECT_TRUE(moved(norm, 262143, 2));
     EXPECT_TRUE(moved(norm, 65535, 4));
     EXPECT_FALSE(moved(norm, 262143, 4)) << "long";
   }
   EXPECT_TRUE(moved(RowWork::kSoftmax, 131071, 2));
+  EXPECT_TRUE(moved(RowWork::kSoftmax, 114689, 2));
+  EXPECT_FALSE(moved(RowWork::kSoftmax, 90001, 2));
+  EXPECT_FALSE(moved(RowWork::kSoftmax, 65537, 4));
   EXPECT_TRUE(moved(RowWork::kSoftmax, 262143, 4));
   EXPECT_FALSE(moved(RowWork::kSoftmax, 51001, 4));
   EXPECT_TRUE(moved(RowWork::kMoments, 262143, 2));
   EXPECT_FALSE(moved(RowWork::kMoments, 131071, 2));
   EXPECT_TRUE(moved(RowWork::kMoments, 262143, 4));
+  EXPECT_TRUE(moved(RowWork::kMoments, 65537, 4)) << "a quarter, but parameters are kept";
+  EXPECT_FALSE(moved(RowWork::kMoments, 131073, 4)) << "half of them";
   EXPECT_EQ(Tune(RowWork::kOneSum, 131071, 2, 512).ToString(),
             "256 threads x 128 bytes, 8 blocks a row, looking ahead, balanced, stays");
   EXPECT_EQ(Tune(RowWork::kOneSum, 131071, 2, 512, true, RowAccess::kShifted).vectors, 8);

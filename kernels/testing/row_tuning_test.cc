@@ -327,7 +327,7 @@ TEST(RowTuningTest, LongRowsOfTwoInputsInFastMemoryAreAddedAsTheyCome) {
 TEST(RowTuningTest, BlocksThatHoldRowsAskAheadForThoseOfOthers) {
   const RowDevice device{true, 227 << 10};
   for (const RowWork work : {RowWork::kOneSum, RowWork::kTwoInputs, RowWork::kSoftmax, RowWork::kMoments}) {
-    for (const std::int64_t width : {257, 1001, 4097, 12289, 65537, 200001}) {
+    for (const std::int64_t width : {257, 1001, 4097, 12289, 65537, 180001}) {
       const auto tuning_of = [&](std::int64_t mib) {
         return TuneRows(work, 4 * width, (mib << 20) / (4 * width), 4, RowAccess::kOdd, device);
       };
