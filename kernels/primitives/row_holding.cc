@@ -69,14 +69,17 @@ RowTuning LookAhead(std::int64_t row_bytes, int most_threads, bool powers) {
   return tuning;
 }
 
-RowTuning HoldBy(const Holding& holding, std::int64_t row_bytes, bool small_blocks, int most_in_shared) {
+RowTuning HoldBy(const Holding& holding, std::int64_t row_bytes, const HoldingKernels& kernels) {
   switch (holding.way) {
     case HoldingWay::kFour: {
-      const int threads = small_blocks ? std::min(holding.threads, kMostThreadsOfSmallBlock) : holding.threads;
+      const int threads = kernels.small_blocks ? std::min(holding.threads, kMostThreadsOfSmallBlock) : holding.threads;
       return WarpsOf(row_bytes, 4) * 32 <= threads * kMostBlocksOfRow ? HoldRow(row_bytes, threads, 4)
                                                                       : HoldInSmallBlocks(row_bytes);
     }
     case HoldingWay::kWarp: {
+      if (!kernels.warps) {
+        return HoldInSmallBlocks(row_bytes);
+      }
       const auto fits = [&](int vectors) { return WarpsOf(row_bytes, vectors) == 1; };
       const int vectors = *std::find_if(std::begin(kVectorsOfWarp), std::end(kVectorsOfWarp), fits);
       return HoldRow(row_bytes, 32, vectors > 8 && fits(8) ? 8 : vectors);
@@ -93,10 +96,10 @@ RowTuning HoldBy(const Holding& holding, std::int64_t row_bytes, bool small_bloc
     case HoldingWay::kInShared: {
       constexpr int kMostWarps = kThreadsOfVectorsInShared / 32 * kMostBlocksOfRow;
       const bool fits = WarpsOf(row_bytes, 8) <= kMostWarps;
-      if (most_in_shared == 0) {
+      if (kernels.most_in_shared == 0) {
         return fits ? HoldInSmallBlocks(row_bytes) : LookAhead(row_bytes, kMostThreadsOfRowBlock, true);
       }
-      const int vectors = fits ? 8 : most_in_shared;
+      const int vectors = fits ? 8 : kernels.most_in_shared;
       RowTuning tuning = HoldRow(row_bytes, kThreadsOfVectorsInShared, vectors);
       tuning.in_shared = true;
       return tuning;

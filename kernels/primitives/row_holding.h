@@ -17,9 +17,15 @@ RowTuning HoldRow(std::int64_t row_bytes, int most_threads, int vectors);
 /// `powers`: a power of two of them; clusters of other numbers leave multiprocessors without one.
 RowTuning LookAhead(std::int64_t row_bytes, int most_threads, bool powers);
 
-/// As an entry of a table says. `small_blocks`, `most_in_shared`: see HasSmallBlocks and MostVectorsInShared.
-/// What more blocks than a cluster has would hold, threads with 8 vectors do.
-RowTuning HoldBy(const Holding& holding, std::int64_t row_bytes, bool small_blocks, int most_in_shared);
+/// What kernels there are for.
+struct HoldingKernels {
+  bool small_blocks;   // HasSmallBlocks
+  bool warps;          // RowShapeOfWarp: rows of 2- and 4-byte elements
+  int most_in_shared;  // MostVectorsInShared
+};
+
+/// As an entry of a table says. What more blocks than a cluster has would hold, threads with 8 vectors do.
+RowTuning HoldBy(const Holding& holding, std::int64_t row_bytes, const HoldingKernels& kernels);
 
 }  // namespace kernelwire
 

@@ -204,7 +204,14 @@ cudaError_t LaunchHeld(RowAccess access, const Arguments& arguments, std::int64_
   } else if constexpr (Shape::kOfWords) {
     return LaunchHeldInWords<T, Kernels, Shape>(access, arguments, rows, stream);
   } else if constexpr (Shape::kOfWarp) {
-    return LaunchHeldBy<T, Kernels, Shape, RowAccess::kMisaligned>(arguments, rows, stream);
+    if constexpr (AreOfPlainWarp(Kernels::kWork, sizeof(T), Shape::kVectors)) {
+      if (InVectors(access)) {
+        return access == RowAccess::kDense
+                   ? LaunchHeldBy<T, Kernels, Shape, RowAccess::kDense>(arguments, rows, stream)
+                   : LaunchHeldBy<T, Kernels, Shape, RowAccess::kPlain>(arguments, rows, stream);
+      }
+    }
+    return LaunchHeldBy<T, Kernels, Shape, RowAccess::kMisaligned>(arguments, rows, stream);  // TuneRows: no others
   } else {
     if constexpr (Kernels::kUsual) {
       if constexpr (Shape::kInTileOfVectors) {

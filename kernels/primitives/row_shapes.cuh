@@ -104,17 +104,17 @@ struct RowShape {
   }
 };
 
-/// That of a warp which is a block of its own, for misaligned rows: what a row takes besides its elements is done once,
-/// and few of a thread's vectors are empty.
+/// That of a warp which is a block of its own, for misaligned rows, and plain ones where AreOfPlainWarp: what a row
+/// takes besides its elements is done once, and few of a thread's vectors are empty.
 template <int kVectorsOfThread>
 struct RowShapeOfWarp : RowShape<BlockGroup, kVectorsOfThread, false> {
   static constexpr bool kOfWarp = true;
   static constexpr int BlockThreads(RowAccess /*access*/) { return 32; }
   /// As many as have the registers for what they hold, and for what moves it, on compute capability 9.0.
-  static constexpr int ResidentBlocks(RowAccess /*access*/, int /*threads_of_lanes*/ = 0) {
-    constexpr int kWanted = kVectorsOfThread <= 6 ? 24 : 16;
+  static constexpr int ResidentBlocks(RowAccess access, int /*threads_of_lanes*/ = 0) {
+    const int wanted = InVectors(access) ? 20 : kVectorsOfThread <= 6 ? 24 : 16;
     constexpr int kMost = MostResidentBlocks(32);
-    return kWanted < kMost ? kWanted : kMost;
+    return wanted < kMost ? wanted : kMost;
   }
 };
 

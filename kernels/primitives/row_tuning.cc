@@ -16,16 +16,22 @@ namespace {
 
 /// How often a block has rows, of one input in whole vectors where memory is fast, if not oftener already. A device
 /// starts a block in 1.2 ns, in which an H200 reads and writes 2.5 KiB: blocks that have less of a tensor, of which
-/// many run at a time, have so twice (up to 1.2 times as fast). So have those of rows that leave a third of their
-/// threads' vectors empty, of 16-bit layer_norm a quarter: they have so many instructions that those before a first row
-/// count (up to 1.06 times).
-int TurnsOfBlocks(RowWork work, std::int64_t row_bytes, std::int64_t rows, int element_bytes, const RowTuning& tuning) {
+/// many run at a time, have so twice (up to 1.2 times as fast); where threads have 5 vectors of a plain row, more
+/// blocks run at a time, and the last ones leave more idle. So have those of rows that leave a third of their threads'
+/// vectors empty, of 16-bit layer_norm a quarter: they have so many instructions that those before a first row count
+/// (up to 1.06 times).
+int TurnsOfBlocks(RowWork work, std::int64_t row_bytes, std::int64_t rows, int element_bytes, bool plain,
+                  const RowTuning& tuning) {
   const std::int64_t mib = MibOf(row_bytes, rows);
   if (work == RowWork::kTwoInputs || tuning.vector_bytes != 16 || tuning.cluster_blocks > 1 || tuning.in_tile ||
       tuning.in_shared || tuning.looks_ahead) {
     return tuning.turns;
   }
-  const std::int64_t most_bytes = mib >= 96 ? 2560 : mib >= 24 ? 2304 : 0;
+  const bool has_five = plain && tuning.method == RowTuning::Method::kBlocks && tuning.vectors == 5;
+  const std::int64_t most_bytes = mib >= (has_five ? 384 : 96) ? 2560
+                                  : mib >= 96                  ? 2432
+                                  : mib >= 24                  ? (has_five ? 2176 : 2304)
+                                                               : 0;
   const bool takes_most = work == RowWork::kMoments && element_bytes == 2;
   const bool has_empty = tuning.method == RowTuning::Method::kBlocks && tuning.threads > 32 &&
                          row_bytes > 2 * kBytesOfStretch && row_bytes <= (takes_most ? 5632 : 4608) && mib >= 192;
@@ -196,7 +202,7 @@ RowTuning TuneRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, int 
     }
     tuning.rows_ahead = RowsAhead(work, row_bytes, rows, element_bytes, plain, device.fast_memory, tuning);
     if (device.fast_memory) {
-      tuning.turns = TurnsOfBlocks(work, row_bytes, rows, element_bytes, tuning);
+      tuning.turns = TurnsOfBlocks(work, row_bytes, rows, element_bytes, plain, tuning);
     }
     return may_keep ? KeepParametersOfMany(work, row_bytes, rows, element_bytes, tuning) : tuning;
   }
@@ -213,13 +219,14 @@ RowTuning TuneRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, int 
     const Holdings& holdings = plain        ? ForPlainRows(work, row_bytes, rows, wide, device.fast_memory)
                                : misaligned ? ForMisalignedRows(work, row_bytes, rows, wide)
                                             : ForShiftedRows(work, row_bytes, rows, wide, device.fast_memory);
-    tuning = HoldBy(holdings.Of(row_bytes), row_bytes, small_blocks, MostVectorsInShared(work, element_bytes));
+    tuning = HoldBy(holdings.Of(row_bytes), row_bytes,
+                    {small_blocks, element_bytes <= 4, MostVectorsInShared(work, element_bytes)});
     tuning.reads_much = plain && ReadMuch(row_bytes, rows);
   }
   tuning.balanced = tuning.cluster_blocks > 2 && AreBalanced(work, row_bytes, rows, plain, tuning);
   tuning.rows_ahead = RowsAhead(work, row_bytes, rows, element_bytes, plain, device.fast_memory, tuning);
   if (device.fast_memory) {
-    tuning.turns = TurnsOfBlocks(work, row_bytes, rows, element_bytes, tuning);
+    tuning.turns = TurnsOfBlocks(work, row_bytes, rows, element_bytes, plain, tuning);
   }
   if (!may_keep) {
     return (access == RowAccess::kDense || misaligned) && device.fast_memory

@@ -79,7 +79,8 @@ inline constexpr int kMostThreadsOfRowBlock = 512;
 /// of a request take more than the 64 registers that larger blocks leave.
 inline constexpr int kMostThreadsOfSmallBlock = 256;
 inline constexpr int kThreadsOfPart = 256;
-/// A thread's vectors where a warp has a misaligned row to itself, besides 8, of which any block may have a row.
+/// A thread's vectors where a warp has a row to itself, besides 8, of which any block may have a row: of misaligned
+/// ones, and of AreOfPlainWarp.
 inline constexpr int kVectorsOfWarp[] = {5, 6, 10, 12};
 constexpr bool AreOfWarp(int vectors) {
   for (const int its : kVectorsOfWarp) {
@@ -88,6 +89,20 @@ constexpr bool AreOfWarp(int vectors) {
     }
   }
   return false;
+}
+/// Whether there are kernels for rows of whole vectors that begin on a boundary, too. Others are as fast without.
+constexpr bool AreOfPlainWarp(RowWork work, int element_bytes, int vectors) {
+  const bool wide = element_bytes > 2;
+  switch (vectors) {
+    case 5:
+      return work == RowWork::kSoftmax || !wide;
+    case 6:
+      return work == RowWork::kSoftmax;
+    case 10:
+      return work == (wide ? RowWork::kSoftmax : RowWork::kMoments);
+    default:
+      return false;
+  }
 }
 inline constexpr std::int64_t kBytesOfStretch = 2048;
 inline constexpr int kMostBlocksOfRow = 16;  // of a cluster

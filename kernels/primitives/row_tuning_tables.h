@@ -32,18 +32,19 @@ enum class HoldingWay : std::uint8_t {
 /// How a row longer than a stretch is held, up to a length, by blocks of at most so many threads. kEight follows from
 /// the length alone.
 struct Holding {
-  int up_to_kib;  // 0: no more of them
+  double up_to_kib;  // 0: no more of them
   HoldingWay way;
   int threads = 256;
 };
 
 /// By length: the first that reaches a row is its own. The last reaches kLongestHeldRow.
 struct Holdings {
-  Holding by_length[10];
+  Holding by_length[12];
 
   const Holding& Of(std::int64_t row_bytes) const {
     const Holding* holding = by_length;
-    while (row_bytes > holding->up_to_kib * kKiB && holding[1].up_to_kib != 0) {
+    const double kib = static_cast<double>(row_bytes) / 1024.0;
+    while (kib > holding->up_to_kib && holding[1].up_to_kib > 0.0) {
       ++holding;
     }
     return *holding;
@@ -71,7 +72,7 @@ inline constexpr Holdings kOfFewRows[2] = {
 /// Rows that keep the whole device busy once or twice (not ReadMuch): little is gained by looking ahead.
 inline constexpr Holdings kOfLittleRead[][2] = {
     // kOneSum
-    {{{{16, kFour, 512}, {128, kFour, 128}, {512, kEight}, {1024, kAhead}}},
+    {{{{2.5, kWarp}, {16, kFour, 512}, {128, kFour, 128}, {512, kEight}, {1024, kAhead}}},
      {{{20, kFour, 512}, {128, kFour, 128}, {512, kEight}, {1024, kAhead}}}},
     // kTwoInputs
     {{{{16, kFour, 512},
@@ -83,26 +84,40 @@ inline constexpr Holdings kOfLittleRead[][2] = {
        {1024, kAhead}}},
      {{{16, kFour, 512}, {128, kFour, 128}, {512, kEight}, {1024, kAhead}}}},
     // kSoftmax
-    {{{{16, kFour, 512}, {28, kAhead}, {128, kFour, 128}, {512, kEight}, {1024, kAhead}}},
-     {{{16, kFour, 512}, {64, kAhead}, {512, kEight}, {1024, kAhead}}}},
+    {{{{3, kWarp}, {16, kFour, 512}, {28, kAhead}, {128, kFour, 128}, {512, kEight}, {1024, kAhead}}},
+     {{{3, kWarp}, {16, kFour, 512}, {64, kAhead}, {512, kEight}, {1024, kAhead}}}},
     // kMoments
-    {{{{64, kAhead}, {512, kEight}, {1024, kAhead}}}, {{{64, kAhead}, {512, kEight}, {1024, kAhead}}}},
+    {{{{2.5, kWarp}, {64, kAhead}, {512, kEight}, {1024, kAhead}}}, {{{64, kAhead}, {512, kEight}, {1024, kAhead}}}},
 };
 
 /// Rows for a few rounds (AreSomeRows), where those that stay and look ahead save what all begin with. Of two inputs
 /// registers hold no more rows, so none looks ahead; blocks that would only stay.
 inline constexpr Holdings kOfSomeRows[][2] = {
     // kOneSum
-    {{{{16, kFour, 512}, {36, kEight}, {128, kAheadAny, 128}, {1024, kAhead}}},
+    {{{{2.5, kWarp}, {16, kFour, 512}, {36, kEight}, {128, kAheadAny, 128}, {1024, kAhead}}},
      {{{20, kFour, 512}, {36, kEight}, {128, kAheadAny, 128}, {1024, kAhead}}}},
     // kTwoInputs
     {{{{16, kFour, 512}, {96, kFour, 128}, {256, kFour, 256}, {512, kAhead}, {592, kAheadAny, 512}, {1024, kAhead}}},
      {{{16, kFour, 512}, {128, kFour, 128}, {256, kEight}, {512, kAhead}, {592, kAheadAny, 512}, {1024, kAhead}}}},
     // kSoftmax
-    {{{{16, kFour, 512}, {192, kEight}, {1024, kAhead}}},
-     {{{20, kFour, 512}, {192, kEight}, {240, kAhead, 512}, {400, kAhead}, {480, kAhead, 512}, {1024, kAhead}}}},
+    {{{{3, kWarp}, {16, kFour, 512}, {192, kEight}, {1024, kAhead}}},
+     {{{3, kWarp},
+       {4, kFour, 512},
+       {4.25, kWarp},
+       {20, kFour, 512},
+       {192, kEight},
+       {240, kAhead, 512},
+       {400, kAhead},
+       {480, kAhead, 512},
+       {1024, kAhead}}}},
     // kMoments
-    {{{{4, kFour, 512}, {28, kEight}, {36, kAheadAny, 512}, {128, kAheadAny, 128}, {1024, kAhead}}},
+    {{{{2.5, kWarp},
+       {4, kFour, 512},
+       {5, kWarp},
+       {28, kEight},
+       {36, kAheadAny, 512},
+       {128, kAheadAny, 128},
+       {1024, kAhead}}},
      {{{20, kFour, 512}, {28, kEight}, {36, kAheadAny, 512}, {128, kAheadAny, 128}, {1024, kAhead}}}},
 };
 
@@ -125,13 +140,19 @@ inline constexpr Holdings kOfLargeTensors[][2] = {
 /// The same where memory is fast (RowDevice): long rows of it are there sooner than small blocks have begun the next.
 inline constexpr Holdings kOfLargeTensorsInFastMemory[][2] = {
     // kOneSum
-    {{{{3, kEight}, {16, kFour, 512}, {192, kEight}, {512, kAhead}, {592, kAheadAny, 512}, {1024, kAhead}}},
+    {{{{2.5, kWarp},
+       {3, kEight},
+       {16, kFour, 512},
+       {192, kEight},
+       {512, kAhead},
+       {592, kAheadAny, 512},
+       {1024, kAhead}}},
      {{{20, kFour, 512}, {300, kEight}, {512, kAhead}, {592, kAheadAny, 512}, {1024, kAhead}}}},
     // kTwoInputs
     {{{{32, kFour, 512}, {256, kFour, 256}, {512, kEight}, {1024, kSixteen}}},
      {{{16, kFour, 512}, {256, kFour, 256}, {512, kEight}, {1024, kSixteen}}}},
     // kSoftmax
-    {{{{3, kEight},
+    {{{{3, kWarp},
        {20, kFour, 512},
        {192, kEight},
        {264, kAhead, 512},
@@ -139,14 +160,17 @@ inline constexpr Holdings kOfLargeTensorsInFastMemory[][2] = {
        {392, kAhead, 512},
        {424, kAhead},
        {1024, kAhead, 512}}},
-     {{{296, kEight},
+     {{{5, kWarp},
+       {296, kEight},
        {328, kAheadAny, 512},
        {344, kEight},
        {512, kAhead, 512},
        {592, kAheadAny, 512},
        {1024, kAhead, 512}}}},
     // kMoments
-    {{{{4, kEight},
+    {{{{2.5, kWarp},
+       {4, kEight},
+       {5, kWarp},
        {6, kFour, 512},
        {216, kEight},
        {264, kAheadAny, 512},

@@ -275,14 +275,13 @@ struct RowVectors : VectorLayout<T, kVectorsOfThread> {
   template <typename Group, typename Result, typename... Priority>
   static __device__ __forceinline__ void Store(const Group& group, T* to, int count, Granule* place,
                                                const Result& result, Priority... priority) {
-    static_assert(kVectors % kVectorsOfStretch == 0);
     T* const base = Pinned(to + IndexOf(group, 0));
 #pragma unroll
     for (int s = 0; s < kStretches; ++s) {
       Granule results[kVectorsOfStretch];
 #pragma unroll
-      for (int i = 0; i < kVectorsOfStretch; ++i) {
-        const int v = s * kVectorsOfStretch + i;
+      for (int v = s * kVectorsOfStretch; v < Layout::EndOfStretch(s); ++v) {
+        const int i = v - s * kVectorsOfStretch;
         const int index = IndexOf(group, v);
         results[i] = result(v, index);
         if (kPlain && (v < kFirstThatEnds<Group> || index < count)) {

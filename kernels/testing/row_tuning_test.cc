@@ -62,6 +62,10 @@ void ExpectOrderFollowsFromBytes(RowWork work, std::int64_t row_bytes, int eleme
         const bool large = tuning.vectors >= 8 ? tuning.roomy : plain;
         ASSERT_LE(tuning.threads, large ? kMostThreadsOfRowBlock : 256);
       }
+      ASSERT_TRUE(in_words || tuning.method != RowTuning::Method::kBlocks || !AreOfWarp(tuning.vectors) ||
+                  (element_bytes <= 4 && tuning.threads == 32 && tuning.cluster_blocks == 1 &&
+                   (access == RowAccess::kMisaligned || AreOfPlainWarp(work, element_bytes, tuning.vectors))))
+          << "has no kernel";
       // Rows that begin anywhere have no kernels that read much, and where little is read those are slower.
       ASSERT_TRUE(!tuning.reads_much || ((plain || streamed) && row_bytes * rows >= std::int64_t{16} << 20));
       ASSERT_TRUE(!tuning.balanced || (tuning.cluster_blocks > 2 && row_bytes * rows >= std::int64_t{16} << 20));
@@ -134,6 +138,27 @@ TEST(RowTuningTest, WarpsHaveShortMisalignedRows) {
   EXPECT_EQ(TuneRows(RowWork::kTwoInputs, 2560, 100000, 2, RowAccess::kMisaligned, device).vectors, 8);
   EXPECT_EQ(TuneRows(RowWork::kMoments, 4096, 100000, 2, RowAccess::kMisaligned, device).vectors, 8);
   EXPECT_EQ(TuneRows(RowWork::kMoments, 2560, 100000, 2, RowAccess::kMisaligned, {false, 99 << 10}).vectors, 4);
+}
+
+/// The same of rows of whole vectors, where there are kernels.
+TEST(RowTuningTest, WarpsHaveShortPlainRowsThatGain) {
+  const RowDevice device{true, 227 << 10, true};
+  const auto vectors = [&](RowWork work, std::int64_t row_bytes, int element_bytes, std::int64_t mib) {
+    const RowTuning tuning =
+        TuneRows(work, row_bytes, (mib << 20) / row_bytes, element_bytes, RowAccess::kDense, device);
+    return tuning.threads == 32 ? tuning.vectors : 0;
+  };
+  for (const std::int64_t mib : {8, 25, 512}) {
+    EXPECT_EQ(vectors(RowWork::kOneSum, 2560, 2, mib), 5) << mib;
+    EXPECT_EQ(vectors(RowWork::kMoments, 2064, 2, mib), 5) << mib;
+    EXPECT_EQ(vectors(RowWork::kSoftmax, 2064, 2, mib), 5) << mib;
+    EXPECT_EQ(vectors(RowWork::kSoftmax, 2576, 2, mib), 6) << mib;
+    EXPECT_EQ(vectors(RowWork::kSoftmax, 2560, 4, mib), 5) << mib;
+    EXPECT_EQ(vectors(RowWork::kSoftmax, 3072, 4, mib), 6) << mib;
+  }
+  EXPECT_EQ(vectors(RowWork::kMoments, 4112, 2, 25), 10);
+  EXPECT_EQ(vectors(RowWork::kMoments, 5120, 2, 512), 10);
+  EXPECT_EQ(vectors(RowWork::kSoftmax, 4112, 4, 512), 10);
 }
 
 TEST(RowTuningTest, AWarpHasRowsOfLayerNormThatLeaveMuchOfTwoEmpty) {
