@@ -78,7 +78,7 @@ struct RowShape {
   using Held = std::conditional_t<
       kInTile<kAccess>, TiledVectors<T, kVectors, kAccess == RowAccess::kTiledVectors>,
       std::conditional_t<kShifts<T, kAccess, kInputs>,
-                         ShiftedVectors<T, kVectors, HasVectors(kAccess), kInTurn<T, kAccess, kInputs>>,
+                         ShiftedVectors<T, kVectors, HasVectors(kAccess), kInTurn<T, kAccess, kInputs>, kReadsMuch>,
                          RowVectors<T, kVectors, InVectors(kAccess), kReadsMuch>>>;
 
   // For __launch_bounds__: as many registers as let enough of the largest blocks run at a time. Rows that begin

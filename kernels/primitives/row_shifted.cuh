@@ -14,6 +14,7 @@
 
 #include <type_traits>
 
+#include "kernels/primitives/cache_priority.cuh"
 #include "kernels/primitives/granule.cuh"
 #include "kernels/primitives/granule_edge.cuh"
 #include "kernels/primitives/granule_shift.cuh"
@@ -25,8 +26,9 @@ namespace kernelwire {
 /// a warp have several rows, all that have one, and these begin equally far behind a granule.
 ///
 /// Granules at a tensor's ends are read whole: what else lies in them is ignored. `kWhole`: rows are whole vectors.
-/// `kInTurn`: each vector's result is written before the next one's is found, for want of registers.
-template <typename T, int kVectorsOfThread, bool kWhole, bool kInTurn>
+/// `kInTurn`: each vector's result is written before the next one's is found, for want of registers. `kLasting`: they
+/// are read with CachePriority::kLong.
+template <typename T, int kVectorsOfThread, bool kWhole, bool kInTurn, bool kLasting = false>
 struct ShiftedVectors : VectorLayout<T, kVectorsOfThread> {
   using Layout = VectorLayout<T, kVectorsOfThread>;
   using Layout::HasWhole;
@@ -54,7 +56,12 @@ struct ShiftedVectors : VectorLayout<T, kVectorsOfThread> {
 #pragma unroll
     for (int v = 0; v < kVectors; ++v) {
       vectors[v] = Filled<Granule>(Fill::template Value<T>());
-      LoadGranuleIf(at.left > v * kStepBytes<Group>, at.base + v * kStepBytes<Group>, vectors[v]);
+      const bool is_there = at.left > v * kStepBytes<Group>;
+      if constexpr (kLasting) {
+        LoadGranuleIf(is_there, at.base + v * kStepBytes<Group>, vectors[v], CachePriority::kLong);
+      } else {
+        LoadGranuleIf(is_there, at.base + v * kStepBytes<Group>, vectors[v]);
+      }
     }
     const auto* const behind = at.base + kVectors * kStepBytes<Group>;
     const bool is_wanted = group.lane() == 0 && at.odd != 0 && at.left > kVectors * kStepBytes<Group>;
