@@ -139,6 +139,13 @@ inline RowAccess AccessOf(const Launch& launch, DataType dtype, std::int64_t wid
   return vectors && IsUsual(launch, dtype, width, places, true) ? RowAccess::kMisaligned : RowAccess::kShifted;
 }
 
+/// Whether all of these that are not null begin as far behind a granule as each other.
+inline bool BeginAlike(std::initializer_list<const void*> tensors) {
+  const auto odd = [](const void* at) { return reinterpret_cast<std::uintptr_t>(at) % kGranuleBytes; };
+  return std::all_of(tensors.begin(), tensors.end(),
+                     [&](const void* at) { return at == nullptr || odd(at) == odd(*tensors.begin()); });
+}
+
 /// What a launch reads first: of one request, its parameters, and its tensors of rows that lie one after another. Where
 /// several requests' lie, the device knows only when its turn has come. Nothing where one row of each tensor is more
 /// than all that: such rows are walked over, and that was in the way (add_rms_norm of 1 x 1048576 FP32 elements took a

@@ -180,7 +180,9 @@ constexpr bool HasMisaligned(int element_bytes) {
     const bool of_two_wide = Kernels::kWork == RowWork::kTwoInputs && element_bytes == 4;
     const bool in_eight =
         Shape::kLooksAhead ? !of_two_wide : !kOfSoftmax || kHasLongResults<Kernels> || element_bytes == 2;
-    return Shape::kVectors == 8 ? in_eight : Shape::kVectors == 4 && !Shape::kReadsMuch && !of_two_wide;
+    return Shape::kVectors == 16  ? Kernels::kWork == RowWork::kTwoInputs
+           : Shape::kVectors == 8 ? in_eight
+                                  : Shape::kVectors == 4 && !Shape::kReadsMuch && !of_two_wide;
   }
   return Shape::Group::kLanes >= 8 && (!kOfSoftmax || element_bytes == 4);
 }

@@ -70,10 +70,11 @@ struct RowShape {
                                   (kOfBlocks &&
                                    (kAccess == RowAccess::kOdd ||
                                     (kAccess == RowAccess::kShifted && kInputs == 1 && (sizeof(T) == 2 || !kAhead))));
-  /// Whether results of those are found one after another: where registers hold another row, or have more to remember
-  /// of a request, and of two FP16 or BF16 inputs, whose results are one row, and then another.
+  /// Whether results of those are found one after another: where registers hold another row, or as much, or have more
+  /// to remember of a request, and of two FP16 or BF16 inputs, whose results are one row, and then another.
   template <typename T, RowAccess kAccess, int kInputs>
-  static constexpr bool kInTurn = kAhead || kAccess == RowAccess::kShifted || (kInputs == 2 && sizeof(T) == 2);
+  static constexpr bool kInTurn = kAhead || kVectors == 16 || kAccess == RowAccess::kShifted ||
+                                  (kInputs == 2 && sizeof(T) == 2);
   template <typename T, RowAccess kAccess, int kInputs>
   using Held = std::conditional_t<
       kInTile<kAccess>, TiledVectors<T, kVectors, kAccess == RowAccess::kTiledVectors>,

@@ -36,6 +36,7 @@ struct ShiftedVectors : VectorLayout<T, kVectorsOfThread> {
   using Layout::kLength;
   using Layout::kStretches;
   using Layout::kVectors;
+  using Layout::kVectorsOfStretch;
   using Layout::Pinned;
   using Layout::vectors;
   static constexpr bool kPlain = false;
@@ -63,20 +64,49 @@ struct ShiftedVectors : VectorLayout<T, kVectorsOfThread> {
         LoadGranuleIf(is_there, at.base + v * kStepBytes<Group>, vectors[v]);
       }
     }
-    const auto* const behind = at.base + kVectors * kStepBytes<Group>;
-    const bool is_wanted = group.lane() == 0 && at.odd != 0 && at.left > kVectors * kStepBytes<Group>;
-    following_ = Granule{};
-    if constexpr (sizeof(T) == 2) {
-      LoadGranuleIf(is_wanted, behind, following_);
-    } else {  // A register that nobody reads would be given away while its word is on the way, and that be waited for.
-      constexpr int kRead = sizeof(T) == 4 ? 3 : 2;
+    following_ = FollowingOf(group, at);
+  }
+
+  /// Between Begin and Finish: what is held becomes combine(it, other), granule by granule, where `other` begins as far
+  /// behind one. Of what the row shares with its neighbours anything may come.
+  template <typename Combine>
+  __device__ __forceinline__ void CombineAsTheyLie(const ShiftedVectors& other, const Combine& combine) {
 #pragma unroll
-      for (int w = 0; w < kRead; ++w) {
-        Word word{};
-        LoadWordIf(is_wanted, behind + 4 * w, word);
-        following_.words[w] = word.words[0];
+    for (int v = 0; v < kVectors; ++v) {
+      vectors[v] = combine(vectors[v], other.vectors[v]);
+    }
+    following_ = combine(following_, other.following_);
+  }
+  /// The same of a row that is read now, a stretch at a time.
+  template <typename Group, typename Combine>
+  __device__ __forceinline__ void CombineAsItComes(const Group& group, const RowSource<T>& other,
+                                                   const Combine& combine) {
+    const GranulesOf<const T> at(group, other.data, other.count);
+    const Granule behind = FollowingOf(group, at);
+#pragma unroll
+    for (int s = 0; s < Layout::kStretches; ++s) {
+      Granule granules[kVectorsOfStretch];
+#pragma unroll
+      for (int i = 0; i < kVectorsOfStretch; ++i) {
+        const int step = (s * kVectorsOfStretch + i) * kStepBytes<Group>;
+        granules[i] = Granule{};
+        LoadGranuleIf(at.left > step, at.base + step, granules[i], CachePriority::kLong);
+      }
+#pragma unroll
+      for (int i = 0; i < kVectorsOfStretch; ++i) {
+        Granule& granule = vectors[s * kVectorsOfStretch + i];
+        granule = combine(granule, granules[i]);
       }
     }
+    following_ = combine(following_, behind);
+  }
+
+  /// Before Finish: writes what is held as the row of `count` elements at `to`, which begins as far behind a granule as
+  /// what was read.
+  template <typename Group>
+  __device__ __forceinline__ void StoreAsItLies(const Group& group, T* to, int count) const {
+    const GranulesOf<T> at(group, to, count);
+    Writer<Group>(group, at, count).PutAll(vectors, following_);
   }
 
   /// What the group could hold beyond the row's end becomes the fill. `Fill` must be that of Begin.
@@ -128,17 +158,7 @@ struct ShiftedVectors : VectorLayout<T, kVectorsOfThread> {
         }
         rest = RestOf(last, bits);
       });
-#pragma unroll
-      for (int v = 0; v < kVectors; ++v) {
-        writer.Put(v, granules[v]);
-      }
-      if (!writer.is_whole) {
-#pragma unroll
-        for (int v = 0; v < kVectors; ++v) {
-          writer.KeepEnd(v, granules[v]);
-        }
-      }
-      writer.End(rest);
+      writer.PutAll(granules, rest);
     }
   }
 
@@ -162,6 +182,26 @@ struct ShiftedVectors : VectorLayout<T, kVectorsOfThread> {
       base = Pinned(reinterpret_cast<Byte*>(row) + begin);
     }
   };
+
+  /// Of the first lane: the granule behind the lanes' last ones, if it has anything of theirs.
+  template <typename Group>
+  static __device__ __forceinline__ Granule FollowingOf(const Group& group, const GranulesOf<const T>& at) {
+    const auto* const behind = at.base + kVectors * kStepBytes<Group>;
+    const bool is_wanted = group.lane() == 0 && at.odd != 0 && at.left > kVectors * kStepBytes<Group>;
+    Granule following{};
+    if constexpr (sizeof(T) == 2) {
+      LoadGranuleIf(is_wanted, behind, following);
+    } else {  // A register that nobody reads would be given away while its word is on the way, and that be waited for.
+      constexpr int kRead = sizeof(T) == 4 ? 3 : 2;
+#pragma unroll
+      for (int w = 0; w < kRead; ++w) {
+        Word word{};
+        LoadWordIf(is_wanted, behind + 4 * w, word);
+        following.words[w] = word.words[0];
+      }
+    }
+    return following;
+  }
 
   /// From granules as memory has them to vectors of the row.
   template <int kWords, typename Group>
@@ -247,6 +287,21 @@ struct ShiftedVectors : VectorLayout<T, kVectorsOfThread> {
       ReplaceIf(at.left > v * kStep && at.left < v * kStep + 16 && !IsFirst(v), granule, end);
     }
 
+    /// All of a lane's granules. `rest`: see End.
+    __device__ __forceinline__ void PutAll(const Granule (&granules)[kVectors], const Granule& rest) {
+#pragma unroll
+      for (int v = 0; v < kVectors; ++v) {
+        Put(v, granules[v]);
+      }
+      if (!is_whole) {
+#pragma unroll
+        for (int v = 0; v < kVectors; ++v) {
+          KeepEnd(v, granules[v]);
+        }
+      }
+      End(rest);
+    }
+
     /// `rest`: what the lanes' last vectors leave.
     __device__ __forceinline__ void End(const Granule& rest) {
       const bool is_behind = begins && at.left > kVectors * kStep;  // no vector reaches there
@@ -263,7 +318,7 @@ struct ShiftedVectors : VectorLayout<T, kVectorsOfThread> {
     return __shfl_sync(group.members(), word, lane % Group::kLanes, Group::kLanes);
   }
 
-  Granule following_;  // of the first lane: the granule behind the lanes' last ones
+  Granule following_;
 };
 
 }  // namespace kernelwire

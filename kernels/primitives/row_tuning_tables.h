@@ -270,7 +270,7 @@ inline constexpr Holdings kOfLargeMisalignedTensors[][2] = {
     // kOneSum
     {{{{6, kWarp}, {32, kEight}, {1024, kAhead}}}, {{{6, kWarp}, {64, kEight}, {1024, kAhead}}}},
     // kTwoInputs
-    {kOfMisalignedRows[1][0], kOfMisalignedRows[1][1]},
+    {{{{512, kEight}, {1024, kSixteen}}}, {{{512, kEight}, {1024, kSixteen}}}},
     // kSoftmax
     {{{{6, kWarp}, {32, kEight}, {1024, kAhead}}}, kOfMisalignedRows[2][1]},
     // kMoments; wide rows of half a MiB and more fill half of a device in registers

@@ -154,5 +154,13 @@ TEST(RowAccessTest, OfLongTensorsTheBeginningIsReadEarly) {
               ElementsAre(0, 0, 0));
 }
 
+TEST(RowAccessTest, TensorsThatAreThereBeginAlikeOrNot) {
+  alignas(kGranuleBytes) static std::byte memory[4 * kGranuleBytes];
+  EXPECT_TRUE(BeginAlike({memory + 2, memory + 18, nullptr}));
+  EXPECT_TRUE(BeginAlike({memory, memory + 32, memory + 16}));
+  EXPECT_FALSE(BeginAlike({memory + 2, memory + 18, memory + 4}));
+  EXPECT_FALSE(BeginAlike({memory, memory + 2, nullptr}));
+}
+
 }  // namespace
 }  // namespace kernelwire

@@ -345,6 +345,9 @@ TEST(RowTuningTest, LongRowsOfTwoInputsInFastMemoryAreAddedAsTheyCome) {
       EXPECT_FALSE(two.looks_ahead) << two.ToString();
       EXPECT_EQ(tuning_of(RowWork::kOneSum, row_bytes, element_bytes, 512).vectors, 8);
       EXPECT_EQ(tuning_of(RowWork::kTwoInputs, row_bytes, element_bytes, 32).vectors, 8);
+      const RowTuning misaligned = TuneRows(RowWork::kTwoInputs, row_bytes, (512 << 20) / row_bytes, element_bytes,
+                                            RowAccess::kMisaligned, device);
+      EXPECT_TRUE(misaligned.vectors == 16 && misaligned.stays) << misaligned.ToString();
     }
   }
 }

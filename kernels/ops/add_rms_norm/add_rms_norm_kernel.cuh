@@ -139,7 +139,8 @@ __global__ void __launch_bounds__(kInSmallBlocks<Shape, kAccess> ? kMostThreadsO
           StoreRmsNorm<SummedRow<Shape, Held>, kFetch>(group, loads.x, weight, scale, row, width, arguments.epsilon.f64,
                                                        space.Out(), sums);
         }
-        if (row.residual != nullptr) {
+        constexpr bool kStored = kStoresSumAsItLies<Held, typename Shape::Group>;
+        if (!kStored && row.residual != nullptr) {
           Held::Store(group, row.residual, width, space.Out(), [&](int v, int) { return loads.x.vectors[v]; });
         }
       });

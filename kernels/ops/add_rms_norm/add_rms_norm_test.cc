@@ -129,6 +129,49 @@ TEST_P(AddRmsNormTest, OutputsMayLieWhereEitherInputDoes) {
   }
 }
 
+/// Rows that begin off a boundary are summed, and residual is written, as they lie in memory, if all but y begin alike,
+/// and residual takes no other's place; so are long odd ones. Rows whose squares leave f32 are read again after that.
+TEST_P(AddRmsNormTest, WhereRowsBeginAndLieChangesNoBit) {
+  for (const DataType dtype : {DataType::kBf16, DataType::kFp16, DataType::kFp32}) {
+    const std::size_t element = SizeOf(dtype);
+    for (const std::int64_t width : WidthsFor(*GetParam(), {256, 1032, 2560, 4096}, {65535, 70000, 140000, 262144})) {
+      for (const bool huge : {false, true}) {
+        const Shape shape{3, width};
+        const HostTensor a =
+            huge ? FilledTensor(dtype, shape, dtype == DataType::kFp16 ? 3e4 : 1e30) : NormalTensor(dtype, shape, 1);
+        const OperatorCase apart =
+            NormCase("case", {a, NormalTensor(dtype, shape, 2), NormalTensor(dtype, {width}, 3)});
+        const std::vector<HostTensor> expected = Run(apart);
+        struct Place {
+          std::size_t a;  // elements from a boundary
+          std::size_t b;
+          std::size_t residual;
+          int y_in;
+          int residual_in;
+        };
+        for (const Place place :
+             {Place{1, 1, 1, -1, -1}, Place{3, 3, 3, 0, 1}, Place{3, 3, 3, 1, 0}, Place{1, 1, 1, -1, 1},
+              Place{1, 2, 1, -1, -1}, Place{1, 1, 0, -1, -1}, Place{0, 0, 0, 0, 1}}) {
+          OperatorCase placed = apart;
+          placed.layout.input_offsets[0] = place.a * element;
+          placed.layout.input_offsets[1] = place.b * element;
+          placed.layout.output_offsets[0] = (place.y_in < 0 ? 1 : place.y_in == 0 ? place.a : place.b) * element;
+          placed.layout.output_offsets[1] = place.residual * element;
+          placed.layout.output_in_input[0] = place.y_in;
+          placed.layout.output_in_input[1] = place.residual_in;
+          const std::vector<HostTensor> outputs = Run(placed);
+          for (std::size_t i = 0; i < outputs.size(); ++i) {
+            EXPECT_TRUE(outputs[i].bytes == expected[i].bytes)
+                << NameOf(dtype) << (huge ? ", huge, " : ", ") << width << ", a, b and residual at " << place.a << ", "
+                << place.b << " and " << place.residual << ", y in " << place.y_in << ", residual in "
+                << place.residual_in << ", output " << i;
+          }
+        }
+      }
+    }
+  }
+}
+
 /// Statistics are those of the rounded sum: 1 + 2^-9 is 1 in BF16, and so is y.
 TEST_P(AddRmsNormTest, StatisticsAreOfTheRoundedSum) {
   const OperatorCase test_case = NormCase(
