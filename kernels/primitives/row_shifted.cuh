@@ -41,6 +41,7 @@ struct ShiftedVectors : VectorLayout<T, kVectorsOfThread> {
   using Layout::vectors;
   static constexpr bool kPlain = false;
   static constexpr bool kMoves = true;
+  static constexpr bool kCombinesAsItLies = true;
   static constexpr bool kStoresTogether = false;
   static constexpr int kGrain = kWhole ? kLength : 1;
   template <typename Group>

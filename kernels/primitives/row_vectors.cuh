@@ -95,6 +95,8 @@ struct RowPlan {
   }
   /// Whether rows are moved in registers on their way out, which leaves fewer for parameters.
   static constexpr bool kMoves = false;
+  /// Whether rows may be combined, and written, before they are moved (CombineAsTheyLie, StoreAsItLies).
+  static constexpr bool kCombinesAsItLies = false;
   /// Whether vectors lie in shared memory, and are read at each use (row_in_shared.cuh).
   static constexpr bool kInShared = false;
   /// A row ends behind a multiple of so many elements of a vector.

@@ -39,6 +39,7 @@ struct RowWords : RowLayout<T, Word, kWordsOfThread, kWordsOfThread> {
   static constexpr int kStep = Layout::template kStep<Group>;
   static constexpr bool kPlain = false;
   static constexpr bool kHalves = sizeof(T) == 2;  // elements are halves of words
+  static constexpr bool kCombinesAsItLies = kHalves;
   /// Store hands words from lane to lane: all groups of a warp must come along (LaneGroup::PartIf), or all know that
   /// some do not.
   static constexpr bool kStoresTogether = kHalves;
@@ -70,6 +71,28 @@ struct RowWords : RowLayout<T, Word, kWordsOfThread, kWordsOfThread> {
       BeginTogether<Fill, kVectors>(group, row, priority...);
     } else {
       BeginTogether<Fill, kFirst>(group, row, priority...);
+    }
+  }
+
+  /// Between Begin and Finish: what is held becomes combine(it, other), word by word, where `other` begins as this one
+  /// does, with a word or in the middle of one.
+  template <typename Combine>
+  __device__ __forceinline__ void CombineAsTheyLie(const RowWords& other, const Combine& combine) {
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v) {
+      vectors[v] = combine(vectors[v], other.vectors[v]);
+    }
+    following_ = combine(Word{{following_}}, Word{{other.following_}}).words[0];
+  }
+
+  /// Before Finish: a block writes what is held as the row of `count` elements at `to`, which begins as what was read.
+  template <typename Group>
+  __device__ __forceinline__ void StoreAsItLies(const Group& group, T* to, int count) const {
+    static_assert(kHalves && std::is_same_v<Group, BlockGroup>);
+    if (IsFull(group, count)) {
+      StoreInPlace<kVectors>(group, to, count);
+    } else {
+      StoreInPlace<kFirst>(group, to, count);
     }
   }
 
@@ -157,6 +180,29 @@ struct RowWords : RowLayout<T, Word, kWordsOfThread, kWordsOfThread> {
       const unsigned high = left > v * kStep<Group> + 1 ? HalfAt(base + v * kStep<Group> + 1) : 0;
       vectors[v].words[0] = low | high << 16;
     }
+  }
+
+  template <int kSure, typename Group>
+  __device__ __forceinline__ void StoreInPlace(const Group& group, T* to, int count) const {
+    const int odd = OddElementsOf(to);
+    T* const base = Pinned(to + IndexOf(group, 0) - odd);
+    const int left = count + odd - IndexOf(group, 0);   // from this lane's first word on
+    const bool begins = group.lane() == 0 && odd != 0;  // in the middle of it
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v) {
+      T* const at = base + v * kStep<Group>;
+      const unsigned word = vectors[v].words[0];
+      const int here = left - v * kStep<Group>;
+      const bool is_first = v == 0 && begins;
+      StoreWordIf(!is_first && (v < kSure || here >= 2), at, word);
+      if (v == 0) {
+        StoreHalfWordIf(is_first && here >= 2, at + 1, word >> 16);
+      }
+      if (v >= kSure) {
+        StoreHalfWordIf(!is_first && here == 1, at, word);
+      }
+    }
+    StoreHalfWordIf(begins && left > kVectors * kStep<Group>, base + kVectors * kStep<Group>, following_);
   }
 
   /// From words as memory has them to those of the row.

@@ -1,27 +1,17 @@
 // The launch of add_rms_norm: from the plan to the kernels of its type.
 #include "kernels/ops/add_rms_norm/add_rms_norm_kernel.cuh"
 #include "kernels/primitives/row_access.h"
-#include "kernels/primitives/row_staying.h"
-#include "kernels/primitives/row_tuning.h"
 
 namespace kernelwire {
 namespace {
 
-/// As AccessOf says. Kernels for misaligned rows, and for odd ones that are moved in registers, add them as they lie in
-/// memory, and may write residual before they are done with a and b (kStoresSumAsItLies).
+/// As AccessOf says; misaligned rows have kernels where the summands and the sum begin alike (kAddsAsTheyLie).
 RowAccess AccessOfSums(const Launch& launch, DataType dtype, std::int64_t width, const RowPlaces& places) {
   const RowAccess access = AccessOf(launch, dtype, width, places);
-  if (access != RowAccess::kMisaligned && access != RowAccess::kOdd && access != RowAccess::kTiled) {
-    return access;
-  }
-  const Segment& only = launch.segments[0];
-  const void* const a = only.inputs[kAddRmsNormA];
-  const void* const b = only.inputs[kAddRmsNormB];
-  const void* const residual = only.outputs[kAddRmsNormResidual];
-  const bool moved = access == RowAccess::kMisaligned ||
-                     AreMovedInVectors(RowWork::kTwoInputs, width * static_cast<std::int64_t>(SizeOf(dtype)),
-                                       static_cast<int>(SizeOf(dtype)));
-  return !moved || (BeginAlike({a, b, residual}) && residual != a && residual != b) ? access : RowAccess::kShifted;
+  const bool alike = access != RowAccess::kMisaligned ||
+                     BeginAlike({launch.segments[0].inputs[kAddRmsNormA], launch.segments[0].inputs[kAddRmsNormB],
+                                 launch.segments[0].outputs[kAddRmsNormResidual]});
+  return alike ? access : RowAccess::kShifted;
 }
 
 }  // namespace

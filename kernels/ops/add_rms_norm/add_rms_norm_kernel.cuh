@@ -89,7 +89,7 @@ __global__ void __launch_bounds__(kInSmallBlocks<Shape, kAccess> ? kMostThreadsO
   using Acc = AccumulatorOf<T>;
   using Held = HeldRow<T, Shape, kAccess, 2>;
   constexpr bool kInTurn = !Shape::kOfWords && Shape::kBytes > 128;
-  using InRegisters = std::conditional_t<kInTurn, AddRmsNormLoadsInTurn<Held>, AddRmsNormLoads<Held>>;
+  using InRegisters = std::conditional_t<kInTurn, AddRmsNormLoadsInTurn<Held, kAccess>, AddRmsNormLoads<Held, kAccess>>;
   using Loads = std::conditional_t<Held::kInShared, AddRmsNormLoadsInShared<Held>, InRegisters>;
   const int blocks = arguments.tuning.cluster_blocks;
   const int width = static_cast<int>(arguments.width);
@@ -134,12 +134,12 @@ __global__ void __launch_bounds__(kInSmallBlocks<Shape, kAccess> ? kMostThreadsO
         if constexpr (Held::kStoresTogether && !kInUsualLaunch<kAccess>) {
           group.PartIf(row.y == nullptr || row.residual == nullptr);
         }
+        constexpr bool kStored = kStoresSumAsItLies<Held, kAccess, typename Shape::Group>;
         if (row.y != nullptr) {
-          const SumAgain<T> sums{row.a.data, row.b.data};
+          const SumAgain<T> sums{row.a.data, row.b.data, kStored ? row.residual : nullptr};
           StoreRmsNorm<SummedRow<Shape, Held>, kFetch>(group, loads.x, weight, scale, row, width, arguments.epsilon.f64,
                                                        space.Out(), sums);
         }
-        constexpr bool kStored = kStoresSumAsItLies<Held, typename Shape::Group>;
         if (!kStored && row.residual != nullptr) {
           Held::Store(group, row.residual, width, space.Out(), [&](int v, int) { return loads.x.vectors[v]; });
         }

@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "kernels/primitives/granule.cuh"
+#include "kernels/primitives/row_access.h"
 #include "kernels/primitives/row_group.cuh"
 #include "kernels/primitives/row_in_shared.cuh"
 #include "kernels/primitives/row_vectors.cuh"
@@ -60,43 +61,45 @@ __device__ __forceinline__ void AddTo(Held& x, const Held& b) {
   }
 }
 
-/// The sums of a row whose summands are read again (row_again.cuh).
+/// The sums of a row whose summands are read again (row_again.cuh), or `sums` if they have been written, since those
+/// may lie where a or b does.
 template <typename T>
 struct SumAgain {
   const T* a;
   const T* b;
+  const T* sums;
 
   __device__ __forceinline__ T Element(int index) const {
     using Acc = AccumulatorOf<T>;
-    return Narrow<T>(Widen<Acc>(a[index]) + Widen<Acc>(b[index]));
+    return sums != nullptr ? sums[index] : Narrow<T>(Widen<Acc>(a[index]) + Widen<Acc>(b[index]));
   }
   __device__ __forceinline__ bool IsInVectors() const { return OddBytesOf(a) == 0 && OddBytesOf(b) == 0; }
   __device__ __forceinline__ Granule Vector(int index) const {
-    return SumOf<T>(LoadGranule(a + index), LoadGranule(b + index));
+    return sums != nullptr ? LoadGranule(sums + index) : SumOf<T>(LoadGranule(a + index), LoadGranule(b + index));
   }
 };
 
-/// Rows that are moved in registers are added before that; of blocks their sum, residual, is written before it, too
-/// (lanes are up to 1.02 times as fast otherwise). a, b and residual begin as far behind a granule as each other, and
-/// residual takes no other's place (AccessOfSums): a and b may be read again.
-template <typename Held>
-inline constexpr bool kAddsAsTheyLie = Held::kMoves;
-template <typename Held, typename Group>
-inline constexpr bool kStoresSumAsItLies = kAddsAsTheyLie<Held>&& std::is_same_v<Group, BlockGroup>;
+/// Rows that are moved in registers are added before that, in the usual launch; of blocks their sum, residual, is
+/// written before it, too (lanes are up to 1.02 times as fast otherwise). a, b and residual begin alike (AccessOfSums).
+template <typename Held, RowAccess kAccess>
+inline constexpr bool kAddsAsTheyLie = Held::kCombinesAsItLies&& kInUsualLaunch<kAccess>;
+template <typename Held, RowAccess kAccess, typename Group>
+inline constexpr bool kStoresSumAsItLies = kAddsAsTheyLie<Held, kAccess>&& std::is_same_v<Group, BlockGroup>;
 
-/// What remains to be done with a sum as it lies.
-template <typename Held, typename Group, typename Row>
+/// What remains to be done with a sum as it lies. A lane's elements are written by its warp, which sees them then.
+template <RowAccess kAccess, typename Held, typename Group, typename Row>
 __device__ __forceinline__ void FinishSum(const Group& group, const Row& row, Held& sum) {
-  if constexpr (kStoresSumAsItLies<Held, Group>) {
+  if constexpr (kStoresSumAsItLies<Held, kAccess, Group>) {
     if (row.residual != nullptr) {
       sum.StoreAsItLies(group, row.residual, row.a.count);
+      __syncwarp();
     }
   }
   sum.template Finish<FillZero>(group, row.a, nullptr);
 }
 
 /// The reads of a row; in the end `x` is the rounded sum.
-template <typename Held>
+template <typename Held, RowAccess kAccess>
 struct AddRmsNormLoads {
   Granule* place_of_a;
   Granule* place_of_b;
@@ -117,9 +120,9 @@ struct AddRmsNormLoads {
   }
   template <typename Group, typename Row>
   __device__ __forceinline__ void Finish(const Group& group, const Row& row) {
-    if constexpr (kAddsAsTheyLie<Held>) {
-      x.CombineAsTheyLie(b, SumOf<typename Held::Element, 4>);
-      FinishSum(group, row, x);
+    if constexpr (kAddsAsTheyLie<Held, kAccess>) {
+      x.CombineAsTheyLie(b, SumOf<typename Held::Element, sizeof(typename Held::Unit) / 4>);
+      FinishSum<kAccess>(group, row, x);
     } else {
       x.template Finish<FillZero>(group, row.a, place_of_a);
       b.template Finish<FillZero>(group, row.b, place_of_b);
@@ -130,14 +133,15 @@ struct AddRmsNormLoads {
 
 /// The same of plain rows, and misaligned ones, of which registers hold one: the second is added as it comes, a stretch
 /// at a time.
-template <typename Held>
+template <typename Held, RowAccess kAccess>
 struct AddRmsNormLoadsInTurn {
   Held x;
 
   __device__ __forceinline__ AddRmsNormLoadsInTurn(Granule* /*a_in*/, Granule* /*b_in*/) {}
   template <typename Row, typename F>
   static __device__ __forceinline__ void ForEachSource(const Row& row, const F& f) {
-    AddRmsNormLoads<Held>::ForEachSource(row, f);
+    f(row.a);
+    f(row.b);
   }
   template <typename Group, typename Row>
   __device__ __forceinline__ void Begin(const Group& group, const Row& row) {
@@ -146,9 +150,9 @@ struct AddRmsNormLoadsInTurn {
   template <typename Group, typename Row>
   __device__ __forceinline__ void Finish(const Group& group, const Row& row) {
     using T = typename Held::Element;
-    if constexpr (kAddsAsTheyLie<Held>) {
+    if constexpr (kAddsAsTheyLie<Held, kAccess>) {
       x.CombineAsItComes(group, row.b, SumOf<T, 4>);
-      FinishSum(group, row, x);
+      FinishSum<kAccess>(group, row, x);
     } else {
       AddPlain(group, row);
     }
@@ -209,7 +213,8 @@ struct AddRmsNormLoadsInShared {
       : place_of_a(a_in), place_of_b(b_in) {}
   template <typename Row, typename F>
   static __device__ __forceinline__ void ForEachSource(const Row& row, const F& f) {
-    AddRmsNormLoads<Held>::ForEachSource(row, f);
+    f(row.a);
+    f(row.b);
   }
   template <typename Group, typename Row>
   __device__ __forceinline__ void Begin(const Group& group, const Row& row) {
