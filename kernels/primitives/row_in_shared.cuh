@@ -6,7 +6,7 @@
 // it, and threads that hold nothing are few enough to have the registers for many parameters on their way.
 //
 // Elements are at the places of row_words.cuh, so that a row in registers and the same in shared memory are summed in
-// one order. They lie in shared memory as in device memory, from the same place of a granule on: whole granules are
+// one order. They lie in shared memory as in device memory, at the same place of a granule: whole granules are
 // copied at once, and the elements at either end one by one. A 16-bit row that begins in the middle of a word is put
 // together from two of them as it is read.
 //
@@ -63,9 +63,10 @@ struct UnitsInShared {
   }
 };
 
-/// Of a share with so many words a thread, which begins anywhere in its first; a word behind its last may be read.
+/// Of a share with so many words a thread, which begins anywhere in its first two; a word behind its last may be read.
+/// With a barrier behind them, an even number.
 __device__ __forceinline__ unsigned GranulesOfShare(int words) {
-  return blockDim.x * static_cast<unsigned>(words) / 4 + 2;
+  return blockDim.x * static_cast<unsigned>(words) / 4 + 3;
 }
 
 /// A block's share in vectors: what reductions read of a row of whole vectors, whose order is that of row_vectors.cuh.
@@ -143,7 +144,7 @@ struct RowInShared : RowPlan<T, Word, kWordsOfThread, kWordsOfThread> {
       ExpectBytes(barrier, bytes);
       if (bytes > 0) {
         CopyInBulk(SharedAddressOf(elements + extent.whole), extent.from + (extent.whole - extent.before), bytes,
-                   barrier);
+                   barrier, CachePriority::kUsual);
       }
     }
     // Kept in registers until Finish, so that the second of two inputs is asked for before these have come.
@@ -194,13 +195,17 @@ struct RowInShared : RowPlan<T, Word, kWordsOfThread, kWordsOfThread> {
       constexpr int kOfGranule = kElementsOfGranule<T>;
       const int first = FirstOfBlock(group);
       from = row.data + first;
-      before = static_cast<int>(OddBytesOf(from) / sizeof(T));
+      before = PlaceOf(from);
       end = before + max(0, min(row.count - first, static_cast<int>(blockDim.x) * kHeld));
       whole = min((before + kOfGranule - 1) / kOfGranule * kOfGranule, end);
       behind = max(end / kOfGranule * kOfGranule, whole);
     }
   };
 
+  /// Where a share that begins at `from` does in its place, in elements.
+  static __device__ __forceinline__ int PlaceOf(const T* from) {
+    return static_cast<int>(ByteOfOtherHalf(from) / sizeof(T));
+  }
   /// This thread's among those that copy an element at either end: not of the warp that begins the copy.
   static __device__ __forceinline__ int IndexAtEnds() { return static_cast<int>(blockDim.x - 1 - threadIdx.x); }
   /// The first element of the block's share.
@@ -212,7 +217,7 @@ struct RowInShared : RowPlan<T, Word, kWordsOfThread, kWordsOfThread> {
   template <typename Of, typename Group>
   static __device__ __forceinline__ UnitsInShared<T, typename Of::Unit> UnitsOf(const Group& group, const T* from,
                                                                                 Granule* place) {
-    const int before = static_cast<int>(OddBytesOf(from) / sizeof(T));
+    const int before = PlaceOf(from);
     const int odd = sizeof(T) == 2 ? before % 2 : 0;
     const int its = before - odd + (Of::IndexOf(group, 0) - FirstOfBlock(group));
     return {SharedAddressOf(place) + static_cast<unsigned>(its * static_cast<int>(sizeof(T))), odd != 0};

@@ -16,8 +16,8 @@ namespace {
 
 class RowInSharedTest : public testing::DeviceBodyTest {};
 
-/// Rows of three warps: less than a granule, one warp's and a little, whole granules, and all that there is room for. A
-/// block has two of them, one after another.
+/// Rows of three warps: less than a granule, one warp's and a little, whole granules, and all that there is room for,
+/// from each place of 32 bytes. A block has two of them, one after another.
 template <typename T, int kWords, typename Run>
 void ExpectSharesPass(const Run& run) {
   constexpr int kOfGranule = 16 / static_cast<int>(sizeof(T));
@@ -26,7 +26,7 @@ void ExpectSharesPass(const Run& run) {
   shape.blocks = 2;
   shape.threads = 96;
   for (const int width : {1, kOfGranule - 1, kOfWarp + 1, 2 * kOfWarp + kOfGranule, 3 * kOfWarp - 1, 3 * kOfWarp}) {
-    testing::ExpectRowsPass<T, RowShapeInShared<kWords, 96, 1>>(run, kOfGranule, 3, width, shape);
+    testing::ExpectRowsPass<T, RowShapeInShared<kWords, 96, 1>>(run, 2 * kOfGranule, 3, width, shape);
   }
 }
 

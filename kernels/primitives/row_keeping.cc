@@ -36,7 +36,7 @@ int TurnsOf(const RowTuning& tuning, std::int64_t row_bytes, std::int64_t mib) {
 
 bool HasKernels(RowWork work, int element_bytes, const RowTuning& tuning) {
   const bool of_lanes = tuning.method == RowTuning::Method::kLanes;
-  if (tuning.vector_bytes != 4 || tuning.in_shared || (!of_lanes && tuning.method != RowTuning::Method::kBlocks)) {
+  if (tuning.vector_bytes != 4 || (!of_lanes && tuning.method != RowTuning::Method::kBlocks)) {
     return false;
   }
   return tuning.cluster_blocks == 1 ? HasKeptParameters(work, element_bytes, of_lanes ? tuning.threads : 32)
@@ -44,17 +44,14 @@ bool HasKernels(RowWork work, int element_bytes, const RowTuning& tuning) {
                                           tuning.threads <= MostThreadsOfKeptCluster(tuning.vectors);
 }
 
-/// Where elements are words each block keeps much beside what is found as fast where it lies. So its threads had better
-/// be as many as a multiprocessor has registers for.
-RowTuning KeepWideParametersOfMany(std::int64_t row_bytes, std::int64_t mib, RowTuning tuning) {
-  constexpr std::int64_t kLongRow = 224 * kKiB;
-  const bool leave_much_empty = tuning.vectors > 24 && tuning.threads > 192;
-  if (leave_much_empty || mib < (row_bytes > kLongRow ? 256 : 512)) {
+/// Where elements are words each block keeps much beside what is found as fast where it lies.
+RowTuning KeepWideParametersOfMany(std::int64_t mib, RowTuning tuning) {
+  if (mib < 200) {
     return tuning;
   }
-  tuning.keeps_parameters = true;
-  const std::int64_t ahead = (row_bytes > 160 * kKiB ? 4 : 2) * kKiB * kKiB;
-  tuning.rows_ahead = static_cast<int>(ahead / row_bytes);
+  tuning.keeps_parameters = tuning.looks_ahead = true;
+  tuning.balanced = tuning.cluster_blocks > 2;
+  tuning.rows_ahead = 0;
   return tuning;
 }
 
@@ -67,7 +64,7 @@ RowTuning KeepParametersOfMany(RowWork work, std::int64_t row_bytes, std::int64_
     return tuning;
   }
   if (element_bytes == 4) {
-    return KeepWideParametersOfMany(row_bytes, mib, tuning);
+    return KeepWideParametersOfMany(mib, tuning);
   }
   if (mib < LeastMibOf(tuning, row_bytes)) {
     return tuning;

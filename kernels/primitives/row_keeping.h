@@ -15,13 +15,13 @@ constexpr bool HasKeptParameters(RowWork work, int element_bytes, int lanes) {
 }
 
 /// The same for clusters of blocks of up to so many threads with so many words each; they stay (row_tickets.cuh). Where
-/// elements are words they have a row's parameters at hand, which are twice the row.
+/// elements are words they have a row's parameters at hand, which are twice the row, and look ahead (row_staged.cuh).
 constexpr bool HasKeptClusters(RowWork work, int element_bytes, int words, int threads) {
-  return work == RowWork::kMoments && element_bytes <= 4 && words >= 20 && words * threads <= 28 * 384;
+  return work == RowWork::kMoments && element_bytes <= 4 && words >= 20 && words <= 36 && words * threads <= 28 * 384;
 }
 /// The most threads of a block of those. Two of that many, or as many more smaller ones, are what leaves each thread
 /// the registers that it wants.
-constexpr int MostThreadsOfKeptCluster(int words) { return words > 24 ? 320 : 384; }
+constexpr int MostThreadsOfKeptCluster(int words) { return words > 28 ? 256 : words > 24 ? 320 : 384; }
 
 /// The same for rows that lie one after another in whole vectors, and are looked ahead to.
 constexpr bool HasKeptClustersInVectors(RowWork work, int element_bytes, bool looks_ahead) {

@@ -52,15 +52,15 @@ cudaError_t LaunchKept(const Arguments& arguments, std::int64_t rows, cudaStream
 }
 
 /// The same by clusters, or blocks (row_tickets.cuh), each block of which keeps what its threads have room for, twice
-/// the row. `kAlike`: which rows begin alike, see TicketRows.
-template <typename Shape, auto kKernel, std::int64_t kAlike, typename Arguments>
+/// the row, behind its HeldSpace `Space`. `kAlike`: which rows begin alike, see TicketRows.
+template <typename Shape, typename Space, auto kKernel, std::int64_t kAlike, typename Arguments>
 cudaError_t LaunchKeptByClusters(const Arguments& arguments, std::int64_t rows, cudaStream_t stream) {
   const RowTuning& tuning = arguments.tuning;
   LaunchShape shape;
   shape.threads = static_cast<unsigned>(tuning.threads);
   shape.cluster_blocks = static_cast<unsigned>(tuning.cluster_blocks);
   shape.balances_clusters = tuning.balanced;
-  shape.shared_bytes = std::size_t{2} * shape.threads * Shape::kBytes +
+  shape.shared_bytes = Space::BytesOfBlock(shape.threads) + std::size_t{2} * shape.threads * Shape::kBytes +
                        BlockGroup::SpaceOf(shape.threads / 32, shape.cluster_blocks, Shape::kWholeBlocks);
   const std::int64_t room = RoomForClusters<kKernel>(shape);
   const std::int64_t alike = std::min((rows + kAlike - 1) / kAlike, std::max<std::int64_t>(room / kAlike, 1));

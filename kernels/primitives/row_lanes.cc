@@ -65,7 +65,7 @@ int TurnsOfShortRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, in
 int TurnsInFastMemory(RowWork work, std::int64_t row_bytes, std::int64_t rows, int element_bytes,
                       const RowTuning& tuning) {
   if (tuning.vector_bytes == 4) {
-    const bool takes_long = work == RowWork::kMoments || work == RowWork::kSoftmax;
+    const bool takes_long = work == RowWork::kMoments || AreOfSoftmax(work);
     return tuning.threads == 32 ? 1 : takes_long ? 4 : element_bytes == 2 ? 2 : 1;
   }
   if (work != RowWork::kMoments || element_bytes > 4) {

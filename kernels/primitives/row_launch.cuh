@@ -70,6 +70,11 @@ struct RowLoads {
   __device__ __forceinline__ void Begin(const Group& group, const Row& row) {
     x.template Begin<Fill>(group, row.x, place);
   }
+  /// Between them, of StagedRow.
+  template <typename Group, typename Row>
+  __device__ __forceinline__ void Take(const Group& group, const Row& row) {
+    x.template Take<Fill>(group, row.x, place);
+  }
   template <typename Group, typename Row>
   __device__ __forceinline__ void Finish(const Group& group, const Row& row) {
     x.template Finish<Fill>(group, row.x, place);
@@ -109,6 +114,18 @@ cudaError_t LaunchHeldBy(const Arguments& arguments, std::int64_t rows, cudaStre
                     Kernels::template kHeld<Shape, kAccess>>(arguments, rows, stream);
 }
 
+/// The shape of threads that hold in registers what those of `Shape` do.
+template <typename Shape, typename = void>
+struct ShapeInRegisters {
+  using Type = Shape;
+};
+template <typename Shape>
+struct ShapeInRegisters<Shape, std::void_t<typename Shape::InRegisters>> {
+  using Type = typename Shape::InRegisters;
+};
+template <typename Shape>
+using InRegisters = typename ShapeInRegisters<Shape>::Type;
+
 /// Launches rows that threads of `Shape` hold in words, as those that begin anywhere are held in the usual launch.
 template <typename T, typename Kernels, typename Shape, typename Arguments>
 cudaError_t LaunchHeldInWords(RowAccess access, const Arguments& arguments, std::int64_t rows, cudaStream_t stream) {
@@ -118,17 +135,20 @@ cudaError_t LaunchHeldInWords(RowAccess access, const Arguments& arguments, std:
       return LaunchHeldBy<T, Kernels, Shape, RowAccess::kTiled>(arguments, rows, stream);
     }
   }
-  if constexpr (Shape::kOfBlocks && HasStayingClusters(Kernels::kWork, sizeof(T), kWords) && !Shape::kInShared) {
+  if constexpr (Shape::kOfBlocks && HasStayingClusters(Kernels::kWork, sizeof(T), kWords)) {
     if (arguments.tuning.stays) {
-      return LaunchHeldBy<T, Kernels, StayingShape<Shape>, RowAccess::kOdd>(arguments, rows, stream);
+      return LaunchHeldBy<T, Kernels, StagedWordShape<InRegisters<Shape>>, RowAccess::kOdd>(arguments, rows, stream);
     }
   }
-  if constexpr (Shape::kOfBlocks && !Shape::kInShared &&
+  if constexpr (Shape::kOfBlocks &&
                 HasKeptClusters(Kernels::kWork, sizeof(T), kWords, Shape::BlockThreads(RowAccess::kOdd))) {
     if (arguments.tuning.keeps_parameters && arguments.tuning.cluster_blocks > 1) {
+      using Its = InRegisters<Shape>;
+      using Held = std::conditional_t<sizeof(T) == 4, StagedWordShape<Its>, Its>;
       constexpr std::int64_t kAlike = 4 / sizeof(T);  // elements of a word, with which rows begin by turns
-      return LaunchKeptByClusters<Shape, Kernels::template KeptByClusters<Shape, RowAccess::kOdd>(), kAlike>(
-          arguments, rows, stream);
+      return LaunchKeptByClusters<Its, HeldSpace<T, Held, RowAccess::kOdd, 1>,
+                                  Kernels::template KeptByClusters<Its, RowAccess::kOdd>(), kAlike>(arguments, rows,
+                                                                                                    stream);
     }
   }
   if constexpr (HasKeptParameters(Kernels::kWork, sizeof(T), Shape::Group::kLanes)) {
@@ -144,6 +164,13 @@ cudaError_t LaunchHeldInWords(RowAccess access, const Arguments& arguments, std:
                   : LaunchHeldBy<T, Kernels, Shape, RowAccess::kShifted>(arguments, rows, stream);
 }
 
+/// Launches rows whose parameters clusters keep, in vectors.
+template <typename T, typename Kernels, typename Shape, RowAccess kAccess, typename Arguments>
+cudaError_t LaunchKeptVectors(const Arguments& arguments, std::int64_t rows, cudaStream_t stream) {
+  return LaunchKeptByClusters<Shape, HeldSpace<T, Shape, kAccess, 1>,
+                              Kernels::template KeptByClusters<Shape, kAccess>(), 1>(arguments, rows, stream);
+}
+
 /// The same in vectors, of rows that lie one after another; `kAccess`: of the usual launch, or misaligned.
 template <typename T, typename Kernels, typename Shape, RowAccess kAccess, typename Arguments>
 cudaError_t LaunchHeldDensely(const Arguments& arguments, std::int64_t rows, cudaStream_t stream) {
@@ -155,31 +182,23 @@ cudaError_t LaunchHeldDensely(const Arguments& arguments, std::int64_t rows, cud
     }
     if constexpr (HasKeptClustersInVectors(Kernels::kWork, sizeof(T), Shape::kLooksAhead)) {
       if (arguments.tuning.keeps_parameters) {
-        return LaunchKeptByClusters<Shape, Kernels::template KeptByClusters<Shape, kAccess>(), 1>(arguments, rows,
-                                                                                                  stream);
+        return LaunchKeptVectors<T, Kernels, Shape, kAccess>(arguments, rows, stream);
       }
     }
   }
   return LaunchHeldBy<T, Kernels, Shape, kAccess>(arguments, rows, stream);
 }
 
-/// Whether results take so many instructions that Kernels say so (kLongResults).
-template <typename Kernels, typename = void>
-inline constexpr bool kHasLongResults = false;
-template <typename Kernels>
-inline constexpr bool kHasLongResults<Kernels, std::void_t<decltype(Kernels::kLongResults)>> = Kernels::kLongResults;
-
 /// Whether there are kernels of their own for misaligned rows that threads of `Shape` hold. Without, they are held as
 /// any that begin anywhere: where fewer than 8 lanes share a row; in 16-bit softmax of lanes, and FP32 softmax of
 /// blocks with 8 vectors a thread, which are as fast so, unless these look ahead or have long results; and two FP32
-/// rows, but for threads with 8 vectors of each, and the registers for them.
+/// rows, but for threads with 8 vectors of each, and the registers for them, or 16 of one.
 template <typename Kernels, typename Shape>
 constexpr bool HasMisaligned(int element_bytes) {
-  constexpr bool kOfSoftmax = Kernels::kWork == RowWork::kSoftmax;
+  constexpr bool kOfSoftmax = AreOfSoftmax(Kernels::kWork);
   if constexpr (Shape::kOfBlocks) {
     const bool of_two_wide = Kernels::kWork == RowWork::kTwoInputs && element_bytes == 4;
-    const bool in_eight =
-        Shape::kLooksAhead ? !of_two_wide : !kOfSoftmax || kHasLongResults<Kernels> || element_bytes == 2;
+    const bool in_eight = Shape::kLooksAhead ? !of_two_wide : Kernels::kWork != RowWork::kSoftmax || element_bytes == 2;
     return Shape::kVectors == 16  ? Kernels::kWork == RowWork::kTwoInputs
            : Shape::kVectors == 8 ? in_eight
                                   : Shape::kVectors == 4 && !Shape::kReadsMuch && !of_two_wide;
@@ -193,14 +212,35 @@ constexpr bool HasMovedOdd(int element_bytes) {
          HasMisaligned<Kernels, Shape>(element_bytes);
 }
 
+/// Launches rows that threads with a StagedShape hold, as HasStagedClusters says.
+template <typename T, typename Kernels, typename Shape, typename Arguments>
+cudaError_t LaunchStaged(RowAccess access, const Arguments& arguments, std::int64_t rows, cudaStream_t stream) {
+  constexpr RowWork kWork = Kernels::kWork;
+  if constexpr (HasStagedClusters(kWork, sizeof(T), RowAccess::kMisaligned)) {
+    if (access == RowAccess::kMisaligned) {
+      return LaunchHeldBy<T, Kernels, Shape, RowAccess::kMisaligned>(arguments, rows, stream);
+    }
+  }
+  if constexpr (HasStagedClusters(kWork, sizeof(T), RowAccess::kOdd)) {
+    if (access != RowAccess::kDense) {
+      return LaunchHeldBy<T, Kernels, Shape, RowAccess::kOdd>(arguments, rows, stream);
+    }
+  }
+  if constexpr (HasStagedClusters(kWork, sizeof(T), RowAccess::kDense)) {
+    if constexpr (kWork == RowWork::kMoments) {
+      return LaunchKeptVectors<T, Kernels, Shape, RowAccess::kDense>(arguments, rows, stream);
+    } else {
+      return LaunchHeldBy<T, Kernels, Shape, RowAccess::kDense>(arguments, rows, stream);
+    }
+  }
+  return cudaErrorNotSupported;  // never asked for
+}
+
 /// Launches rows that threads of `Shape` hold.
 template <typename T, typename Kernels, typename Shape, typename Arguments>
 cudaError_t LaunchHeld(RowAccess access, const Arguments& arguments, std::int64_t rows, cudaStream_t stream) {
-  if constexpr (Shape::kStays) {
-    return access == RowAccess::kDense ? LaunchHeldBy<T, Kernels, Shape, RowAccess::kDense>(arguments, rows, stream)
-           : access == RowAccess::kMisaligned
-               ? LaunchHeldBy<T, Kernels, Shape, RowAccess::kMisaligned>(arguments, rows, stream)
-               : LaunchHeldBy<T, Kernels, Shape, RowAccess::kOdd>(arguments, rows, stream);
+  if constexpr (Shape::kStaged) {
+    return LaunchStaged<T, Kernels, Shape>(access, arguments, rows, stream);
   } else if constexpr (kSumsVectors<Shape>) {
     return LaunchHeldBy<T, Kernels, Shape, RowAccess::kShifted>(arguments, rows, stream);  // others lie in vectors
   } else if constexpr (Shape::kOfWords) {

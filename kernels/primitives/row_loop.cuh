@@ -108,7 +108,8 @@ template <bool kLooksAhead, RowAccess kAccess, typename RowAt, typename Space, t
 __device__ __forceinline__ void ForEachRow(BlockGroup& group, TicketRows<1>& tickets, const RowTuning& tuning,
                                            std::int64_t rows, const RowAt& row_at, const Space& /*space*/, Loads next,
                                            const Body& body) {
-  static_assert(Space::kGranules == 0);
+  constexpr bool kStaged = Space::kGranules > 0;  // the next row comes to where this one has lain
+  static_assert(kLooksAhead || !kStaged);
   const auto again = [&] { return row_at(tickets.Row()); };
   if constexpr (kLooksAhead) {
     if (tickets.Row() < rows) {
@@ -119,6 +120,9 @@ __device__ __forceinline__ void ForEachRow(BlockGroup& group, TicketRows<1>& tic
       const unsigned then = tickets.NextCode();
       const auto row = row_at(tickets.Row());
       Loads loads = next;
+      if constexpr (kStaged) {
+        loads.Take(group, row);
+      }
       if (tickets.RowOf(then) < rows) {
         next.Begin(group, row_at(tickets.RowOf(then)));
       }

@@ -14,6 +14,7 @@
 #include "kernels/primitives/row_of_thread.cuh"
 #include "kernels/primitives/row_shifted.cuh"
 #include "kernels/primitives/row_space.cuh"
+#include "kernels/primitives/row_staged.cuh"
 #include "kernels/primitives/row_staying.h"
 #include "kernels/primitives/row_tile.cuh"
 #include "kernels/primitives/row_tile_words.cuh"
@@ -55,9 +56,10 @@ struct RowShape {
   static constexpr int kBytes = 16 * kVectors;  // that a thread holds
   static constexpr bool kOfBlocks = std::is_same_v<GroupType, BlockGroup>;
   static constexpr bool kLooksAhead = kAhead;
+  static constexpr bool kStaged = false;
   static constexpr bool kReadsMuch = kMuch;
   static constexpr bool kStays = false;
-  // TuneRows asks for these for no others.
+  // Others are asked for only where nothing but where tensors begin is unusual of a launch.
   static constexpr bool kOfPlainRows = kMuch && (kVectors == 4 || kVectors == 16);
   static constexpr bool kInTileOfHalves = !kOfBlocks && kVectors > 2;
   static constexpr bool kInTileOfVectors = kInTileOfHalves && GroupType::kLanes <= 8;
@@ -133,6 +135,7 @@ struct RowShapeOfWords {
   static constexpr bool kOfThreads = std::is_same_v<GroupType, LaneGroup<1>>;
   static constexpr int kFirstThatEnds = kFirst;
   static constexpr bool kLooksAhead = false;
+  static constexpr bool kStaged = false;
   static constexpr bool kReadsMuch = false;
   static constexpr bool kStays = false;
   static constexpr bool kOfPlainRows = false;
@@ -167,16 +170,34 @@ struct RowShapeOfWords {
   }
 };
 
-/// Any of blocks, for clusters that stay (row_tickets.cuh).
+/// Any of blocks in vectors, for clusters that stay (row_tickets.cuh).
 template <typename Shape>
 struct StayingShape : Shape {
   static constexpr bool kStays = true;
 };
 
-/// The same of blocks that hold their shares in shared memory.
+/// That of threads with 16 vectors of a row each, whose next one is on its way to shared memory: of clusters that stay.
+struct StagedShape : StayingShape<RowShape<BlockGroup, 16, true, true>> {
+  static constexpr bool kStaged = true;
+  template <typename T, RowAccess kAccess, int kInputs>
+  using Held = StagedRow<RowShape<BlockGroup, 16, true, true>::Held<T, kAccess, kInputs>>;
+};
+
+/// The same of a shape of blocks in words.
+template <typename Shape>
+struct StagedWordShape : StayingShape<Shape> {
+  static constexpr bool kLooksAhead = true;
+  static constexpr bool kStaged = true;
+  template <typename T, RowAccess kAccess, int kInputs>
+  using Held = StagedRow<typename Shape::template Held<T, kAccess, kInputs>>;
+};
+
+/// That of blocks that hold their shares in shared memory.
 template <int kWords, int kMostThreads, int kAtATime>
 struct RowShapeInShared : RowShapeOfWords<BlockGroup, kWords, 0, kMostThreads, kAtATime> {
   static constexpr bool kInShared = true;
+  /// The same shares in registers; for clusters that stay.
+  using InRegisters = RowShapeOfWords<BlockGroup, kWords, 0, kMostThreads, 2>;
 
   template <typename T, RowAccess kAccess, int kInputs>
   using Held = RowInShared<T, kWords>;
@@ -285,14 +306,14 @@ cudaError_t WithBlockShape(const RowTuning& tuning, F&& f) {
       return WithVectorsInShared<kMostInShared>(tuning.vectors, f);
     }
   }
+  if constexpr (HasStagedClusters(kWork, kElementBytes)) {
+    if (tuning.vectors == 16 && tuning.looks_ahead) {
+      return f(StagedShape{});
+    }
+  }
   if constexpr (kWork == RowWork::kTwoInputs) {
     if (tuning.vectors == 16) {
       return f(RowShape<BlockGroup, 16, false, true>{});
-    }
-  }
-  if constexpr (HasStayingClustersOfSixteen(kWork, kElementBytes)) {
-    if (tuning.vectors == 16) {
-      return f(StayingShape<RowShape<BlockGroup, 16, false, true>>{});
     }
   }
   if constexpr (kWork != RowWork::kTwoInputs && kElementBytes <= 4) {
@@ -356,8 +377,10 @@ using AccessTag = std::integral_constant<RowAccess, kAccess>;
 template <typename T, typename Shape, RowAccess kAccess, int kInputs>
 using HeldSpace = std::conditional_t<
     Shape::kInShared, ShareSpace<HeldRow<T, Shape, kAccess, kInputs>, kInputs>,
-    std::conditional_t<kInTile<kAccess>, RowTile<T, Shape, kInputs>,
-                       RowSpace<HeldRow<T, Shape, kAccess, kInputs>, typename Shape::Group, kInputs>>>;
+    std::conditional_t<
+        kInTile<kAccess>, RowTile<T, Shape, kInputs>,
+        std::conditional_t<Shape::kStaged, StagedSpace<HeldRow<T, Shape, kAccess, kInputs>, kInputs>,
+                           RowSpace<HeldRow<T, Shape, kAccess, kInputs>, typename Shape::Group, kInputs>>>>;
 
 }  // namespace kernelwire
 

@@ -68,6 +68,44 @@ struct ShiftedVectors : VectorLayout<T, kVectorsOfThread> {
     following_ = FollowingOf(group, at);
   }
 
+  /// What the lanes of a warp read of a row, as memory has it, and as Begin does of a copy of that.
+  static constexpr int kMostGranulesOfSpan = 32 * kVectors + 1;
+  template <typename Group>
+  static __device__ __forceinline__ GranuleSpan SpanOf(const Group& group, const RowSource<T>& row) {
+    const GranulesOf<const T> at(group, row.data, row.count);
+    const int left = (at.left + 16 * group.lane() + 15) / 16 * 16;
+    return {at.base - 16 * group.lane(), max(0, min(left, 16 * (32 * kVectors + (at.odd != 0 ? 1 : 0))))};
+  }
+  template <typename Fill, typename Group>
+  __device__ __forceinline__ void TakeFrom(const Group& group, const RowSource<T>& row, const Granule* copy) {
+    const GranulesOf<const T> at(group, row.data, row.count);
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v) {
+      const bool is_there = at.left > v * kStepBytes<Group>;
+      vectors[v] = is_there ? copy[v * 32 + group.lane()] : Filled<Granule>(Fill::template Value<T>());
+    }
+    following_ = Granule{};
+    if (group.lane() == 0 && at.odd != 0 && at.left > kVectors * kStepBytes<Group>) {
+      following_ = copy[32 * kVectors];
+    }
+  }
+  /// Behind that, and before Finish: what is held becomes combine(it, what `copy` has of `other`), granule by granule,
+  /// where `other` begins as far behind one.
+  template <typename Group, typename Combine>
+  __device__ __forceinline__ void CombineFrom(const Group& group, const RowSource<T>& other, const Granule* copy,
+                                              const Combine& combine) {
+    const GranulesOf<const T> at(group, other.data, other.count);
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v) {
+      if (at.left > v * kStepBytes<Group>) {
+        vectors[v] = combine(vectors[v], copy[v * 32 + group.lane()]);
+      }
+    }
+    if (group.lane() == 0 && at.odd != 0 && at.left > kVectors * kStepBytes<Group>) {
+      following_ = combine(following_, copy[32 * kVectors]);
+    }
+  }
+
   /// Between Begin and Finish: what is held becomes combine(it, other), granule by granule, where `other` begins as far
   /// behind one. Of what the row shares with its neighbours anything may come.
   template <typename Combine>

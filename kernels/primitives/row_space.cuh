@@ -27,8 +27,7 @@ class RowSpace {
   }
   __device__ __forceinline__ Granule* Out() const { return In(kInputs); }
 
-  /// For a launch.
-  static std::size_t BytesOfBlock(unsigned threads) {
+  static __host__ __device__ constexpr std::size_t BytesOfBlock(unsigned threads) {
     return static_cast<std::size_t>(threads / kThreads) * kGranules * sizeof(Granule);
   }
 

@@ -7,22 +7,10 @@
 namespace kernelwire {
 namespace {
 
-/// From how many MiB on. Shorter rows, of which many are on their way, gain in the largest tensors, those of softmax in
-/// 2-byte elements nowhere.
+/// From how many MiB on. Shorter rows, of which many are on their way, gain in the largest tensors.
 std::int64_t LeastMibOf(RowWork work, std::int64_t row_bytes, int element_bytes) {
-  constexpr std::int64_t kNever = std::int64_t{1} << 40;
-  if (row_bytes > 176 * kKiB) {
-    return 32;
-  }
-  return work == RowWork::kTwoInputs || (work == RowWork::kSoftmax && element_bytes == 2) ? kNever : 512;
-}
-
-RowTuning StayWithTwoInputs(std::int64_t row_bytes, std::int64_t rows, RowTuning tuning) {
-  constexpr std::int64_t kLeastMib = 96;  // of fewer, rows are held otherwise
-  const bool has_kernels = tuning.cluster_blocks > 1 && !tuning.in_shared && !tuning.roomy &&
-                           HasStayingClustersInVectors(RowWork::kTwoInputs, tuning.vectors, tuning.looks_ahead);
-  tuning.stays = has_kernels && row_bytes > 256 * kKiB && MibOf(row_bytes, rows) >= kLeastMib;
-  return tuning;
+  const std::int64_t short_kib = element_bytes == 4 ? 112 : work == RowWork::kOneSum ? 176 : 96;
+  return row_bytes > short_kib * kKiB ? 32 : 384;
 }
 
 /// A cluster is in one group of a device's multiprocessors, most of which have 16 or some more.
@@ -40,9 +28,9 @@ struct ClusterOfWarps {
   std::int64_t filled = 0;  // warps of a group of multiprocessors that have a share of a row
 
   ClusterOfWarps() = default;
-  ClusterOfWarps(std::int64_t row_warps, std::int64_t warps_of_block)
+  ClusterOfWarps(std::int64_t row_warps, std::int64_t warps_of_block, std::int64_t of_multiprocessor)
       : warps(warps_of_block), blocks((row_warps + warps - 1) / warps) {
-    const std::int64_t blocks_of_group = kMultiprocessorsOfGroup * (kWarpsOfMultiprocessor / warps);
+    const std::int64_t blocks_of_group = kMultiprocessorsOfGroup * (of_multiprocessor / warps);
     filled = blocks_of_group / blocks * row_warps;
   }
 };
@@ -50,12 +38,12 @@ struct ClusterOfWarps {
 /// Blocks that share a row of so many warps such that most multiprocessors are busy: the smallest, which leave more of
 /// them something to do, or the largest of up to 8 warps, which have more of memory on its way. Those of a warp wait
 /// for each other more than they gain.
-ClusterOfWarps ShareWarps(std::int64_t row_warps, std::int64_t most_warps, bool large) {
+ClusterOfWarps ShareWarps(std::int64_t row_warps, bool large, std::int64_t of_multiprocessor = kWarpsOfMultiprocessor) {
   constexpr std::int64_t kLeastWarps = 2;
   constexpr std::int64_t kLargest = 8;
   ClusterOfWarps best;
-  for (std::int64_t warps = kLeastWarps; warps <= most_warps; ++warps) {
-    const ClusterOfWarps next(row_warps, warps);
+  for (std::int64_t warps = kLeastWarps; warps <= of_multiprocessor; ++warps) {
+    const ClusterOfWarps next(row_warps, warps, of_multiprocessor);
     const bool is_cluster = next.blocks > 1 && next.blocks <= kMostBlocksOfRow;
     if (is_cluster && (next.filled > best.filled || (next.filled == best.filled && large && warps <= kLargest))) {
       best = next;
@@ -71,14 +59,15 @@ constexpr bool HasBlockThatStays(RowWork work, std::int64_t row_bytes, bool wide
   return work == RowWork::kMoments && misaligned && !wide && row_bytes <= kLongestOfBlockThatStays;
 }
 
-RowTuning HoldByCluster(const ClusterOfWarps& cluster, int vectors, RowTuning tuning) {
+RowTuning HoldByCluster(const ClusterOfWarps& cluster, RowWork work, int vectors, RowTuning tuning) {
   tuning.threads = static_cast<int>(32 * cluster.warps);
   tuning.cluster_blocks = static_cast<int>(cluster.blocks);
   tuning.vectors = vectors;
-  tuning.looks_ahead = tuning.roomy = vectors == 8;
+  tuning.looks_ahead = tuning.roomy = true;
   tuning.in_shared = false;
   tuning.balanced = cluster.blocks > 2;
   tuning.rows_ahead = 0;
+  (work == RowWork::kMoments ? tuning.keeps_parameters : tuning.stays) = true;
   return tuning;
 }
 
@@ -101,89 +90,127 @@ RowsThatStay RowsThatStayOf(RowWork work, bool wide, std::int64_t row_bytes, boo
       return {misaligned && !wide ? 8 : 32, wide ? 1024 : 512, from_mib, least_filled};
     }
     case RowWork::kSoftmax:
-      return {wide && !misaligned ? 64 : 32, 512, 64, misaligned ? 190 : wide ? 210 : 205};
+    case RowWork::kLogSoftmax:
+      return {wide && !misaligned ? 64 : 32, 512, 64,
+              misaligned                ? 190
+              : wide                    ? 210
+              : row_bytes <= 256 * kKiB ? 195
+                                        : 205};
     default:
       return {wide ? 64 : 32, 1024, 128, misaligned ? 190 : 205};
   }
 }
 
-/// Threads that look ahead have 8 vectors of each of two rows. FP32 rows of softmax that would leave much empty so, or
-/// are longer, have 16 of one instead.
-RowTuning LookAheadForMany(RowWork work, std::int64_t row_bytes, std::int64_t rows, int element_bytes, bool misaligned,
-                           RowTuning tuning) {
-  constexpr std::int64_t kLongRow = 256 * kKiB;
-  constexpr std::int64_t kLeastFilledOfSixteen = 192;
-  const bool wide = element_bytes == 4;
-  const RowsThatStay rows_that_stay = RowsThatStayOf(work, wide, row_bytes, misaligned);
-  const std::int64_t row_warps = (row_bytes + kBytesOfWarp - 1) / kBytesOfWarp;
-  if (MibOf(row_bytes, rows) < rows_that_stay.from_mib || row_bytes <= rows_that_stay.above_kib * kKiB) {
-    return tuning;
+/// Whether threads have 16 vectors of a row while the next one is on its way to shared memory, instead of 8 of either
+/// (row_staged.cuh): where registers hold but one row for a group of multiprocessors, or leave more than a few of these
+/// idle (`filled`); up to 1.3 times as fast. What layer_norm keeps is there, too, for which eight blocks have room up
+/// to 576 KiB, and sixteen of longer rows. Others are as fast without, or have too many instructions.
+bool AreStaged(RowWork work, std::int64_t row_bytes, std::int64_t mib, bool wide, RowAccess access,
+               std::int64_t filled) {
+  const bool plain = access == RowAccess::kDense;
+  const auto are = [&](std::int64_t above_kib, std::int64_t up_to_kib, std::int64_t from_mib) {
+    return row_bytes > above_kib * kKiB && row_bytes <= up_to_kib * kKiB && mib >= from_mib;
+  };
+  if (!wide) {
+    return work == RowWork::kOneSum && access == RowAccess::kMisaligned && are(128, 512, 384) && filled < 245;
   }
-  const bool large = work == RowWork::kOneSum || (work == RowWork::kMoments && wide);
-  const ClusterOfWarps cluster = HasBlockThatStays(work, row_bytes, wide, misaligned)
-                                     ? ClusterOfWarps(row_warps, row_warps)
-                                     : ShareWarps(row_warps, kMostThreadsOfRowBlock / 32, large);
-  if (row_bytes <= rows_that_stay.up_to_kib * kKiB && cluster.filled >= rows_that_stay.least_filled) {
-    tuning = HoldByCluster(cluster, 8, tuning);
-    (work == RowWork::kMoments ? tuning.keeps_parameters : tuning.stays) = true;
-    return tuning;
+  switch (work) {
+    case RowWork::kOneSum:
+      return plain && (are(512, 880, 96) || (are(128, 512, 96) && filled < 205));
+    case RowWork::kTwoInputs:
+      return plain && are(512, 1024, 48);
+    case RowWork::kMoments:
+      return plain && (are(512, 576, 48) || are(640, 880, 120) || (are(128, 512, 64) && filled < 210));
+    default:
+      return are(512, 1024, 48) || (are(plain ? 256 : 128, 512, 48) && filled < (plain ? 210 : 245));
   }
-  const ClusterOfWarps of_sixteen = ShareWarps((row_warps + 1) / 2, 8, false);
-  if (HasStayingClustersOfSixteen(work, element_bytes) && row_bytes > kLongRow &&
-      of_sixteen.filled >= kLeastFilledOfSixteen) {
-    tuning = HoldByCluster(of_sixteen, 16, tuning);
-    tuning.stays = true;
+}
+
+/// The blocks that share one of those, of which two inputs want as many as can be.
+ClusterOfWarps ShareStaged(RowWork work, std::int64_t row_bytes) {
+  constexpr std::int64_t kWarpsBesideParameters = 9;
+  const std::int64_t warps = (row_bytes + 2 * kBytesOfWarp - 1) / (2 * kBytesOfWarp);
+  switch (work) {
+    case RowWork::kTwoInputs:
+      return {warps, (warps + kMostBlocksOfRow - 1) / kMostBlocksOfRow, kWarpsOfMultiprocessor};
+    case RowWork::kMoments:
+      return ShareWarps(warps, row_bytes <= 576 * kKiB, kWarpsBesideParameters);
+    default:
+      return ShareWarps(warps, false);
   }
+}
+
+RowTuning StayWithTwoInputs(std::int64_t row_bytes, std::int64_t rows, RowTuning tuning) {
+  constexpr std::int64_t kLeastMib = 96;  // of fewer, rows are held otherwise
+  const bool has_kernels = tuning.cluster_blocks > 1 && !tuning.in_shared && !tuning.roomy &&
+                           HasStayingClustersInVectors(RowWork::kTwoInputs, tuning.vectors, tuning.looks_ahead);
+  tuning.stays = has_kernels && row_bytes > 256 * kKiB && MibOf(row_bytes, rows) >= kLeastMib;
   return tuning;
 }
 
-/// How full multiprocessors have to be (ClusterOfWarps::filled) where the alternative is words, of which some lengths
-/// leave blocks with more to do than others: rows of FP32 layer_norm, whose parameters are kept only so, are up to 1.1
-/// times as fast where they leave a quarter idle (in tensors from 64 MiB on; of 16 MiB up to 1.4 times as slow); 16-bit
-/// ones of two ranges up to 1.15 times where it is an eighth, softmax to 1.26.
+/// Threads that look ahead have 8 vectors of each of two rows.
+RowTuning LookAheadForMany(RowWork work, std::int64_t row_bytes, std::int64_t rows, bool wide, bool misaligned,
+                           const ClusterOfWarps& cluster, RowTuning tuning) {
+  const RowsThatStay rows_that_stay = RowsThatStayOf(work, wide, row_bytes, misaligned);
+  const bool are_long = row_bytes > rows_that_stay.above_kib * kKiB && row_bytes <= rows_that_stay.up_to_kib * kKiB;
+  const bool stay =
+      MibOf(row_bytes, rows) >= rows_that_stay.from_mib && are_long && cluster.filled >= rows_that_stay.least_filled;
+  return stay ? HoldByCluster(cluster, work, 8, tuning) : tuning;
+}
+
+/// How full multiprocessors have to be (ClusterOfWarps::filled) where the alternative is words, of which 16-bit norms
+/// have too much to do in rows of two ranges of lengths.
 std::int64_t LeastFilledOfMoved(RowWork work, std::int64_t row_bytes, bool wide) {
   if (wide) {
     return work == RowWork::kMoments ? 195 : AreNorms(work) ? 240 : 205;
   }
-  const std::int64_t above_kib = AreNorms(work) ? 160 : 224;
-  const bool gain = (row_bytes > above_kib * kKiB && row_bytes <= 240 * kKiB) || row_bytes > 420 * kKiB;
-  return gain && work != RowWork::kMoments ? 220 : 240;
+  const bool gain = (row_bytes > 160 * kKiB && row_bytes <= 240 * kKiB) || row_bytes > 420 * kKiB;
+  return gain && AreNorms(work) ? 220 : 240;
 }
 
 }  // namespace
 
 bool AreMovedInVectors(RowWork work, std::int64_t row_bytes, int element_bytes) {
   const bool wide = element_bytes == 4;
-  // FP32 norms have words that are as fast of one input, and faster of two.
-  const bool gain_most = wide && !AreNorms(work);
-  const std::int64_t above_kib = wide ? 200 : work == RowWork::kMoments ? 400 : 112;
+  const bool of_moments = work == RowWork::kMoments;
+  const std::int64_t above = wide && AreOfSoftmax(work) ? kLongestHeldInWords
+                             : of_moments               ? (wide ? 576 : 400) * kKiB
+                                                        : (wide ? 200 : 112) * kKiB;
+  const std::int64_t up_to = wide && !AreNorms(work) ? 1024 * kKiB : 512 * kKiB;
   const std::int64_t row_warps = (row_bytes + kBytesOfWarp - 1) / kBytesOfWarp;
-  return row_bytes > above_kib * kKiB && row_bytes <= (gain_most ? 1024 : 512) * kKiB &&
-         AreHeldInWords(row_bytes, element_bytes) &&
-         ShareWarps(row_warps, kMostThreadsOfRowBlock / 32, false).filled >= LeastFilledOfMoved(work, row_bytes, wide);
+  return row_bytes > above && row_bytes <= up_to && AreHeldInWords(row_bytes, element_bytes) &&
+         ShareWarps(row_warps, false).filled >= LeastFilledOfMoved(work, row_bytes, wide);
 }
 
 RowTuning StayForMany(RowWork work, std::int64_t row_bytes, std::int64_t rows, int element_bytes, RowTuning tuning) {
   const bool has_kernels = tuning.method == RowTuning::Method::kBlocks && tuning.cluster_blocks > 1 &&
-                           !tuning.in_shared && HasStayingClusters(work, element_bytes, tuning.vectors);
+                           HasStayingClusters(work, element_bytes, tuning.vectors);
   if (!has_kernels || MibOf(row_bytes, rows) < LeastMibOf(work, row_bytes, element_bytes)) {
     return tuning;
   }
-  // What is asked for ahead are rows that clusters take soon, of long ones more.
-  const std::int64_t kib_ahead = row_bytes > 176 * kKiB ? 4096 : 1536;
-  const std::int64_t read_bytes = (work == RowWork::kTwoInputs ? 2 : 1) * row_bytes;
-  tuning.stays = true;
-  tuning.rows_ahead = static_cast<int>(std::max<std::int64_t>(kib_ahead * kKiB / read_bytes, 1));
+  tuning.stays = tuning.looks_ahead = true;
+  tuning.balanced = tuning.cluster_blocks > 2;
+  tuning.rows_ahead = 0;
   return tuning;
 }
 
 RowTuning StayForManyInVectors(RowWork work, std::int64_t row_bytes, std::int64_t rows, int element_bytes,
-                               bool misaligned, RowTuning tuning) {
+                               RowAccess access, RowTuning tuning) {
   if (tuning.method != RowTuning::Method::kBlocks || tuning.vector_bytes != 16 || element_bytes > 4) {
     return tuning;
   }
+  const bool wide = element_bytes == 4;
+  const bool misaligned = access != RowAccess::kDense;
+  const bool large = work == RowWork::kOneSum || (work == RowWork::kMoments && wide);
+  const std::int64_t row_warps = (row_bytes + kBytesOfWarp - 1) / kBytesOfWarp;
+  const ClusterOfWarps cluster = HasBlockThatStays(work, row_bytes, wide, misaligned)
+                                     ? ClusterOfWarps(row_warps, row_warps, kWarpsOfMultiprocessor)
+                                     : ShareWarps(row_warps, large);
+  if (AreStaged(work, row_bytes, MibOf(row_bytes, rows), wide, access, cluster.filled)) {
+    return HoldByCluster(ShareStaged(work, row_bytes), work, 16, tuning);
+  }
   return work == RowWork::kTwoInputs ? StayWithTwoInputs(row_bytes, rows, tuning)
-                                     : LookAheadForMany(work, row_bytes, rows, element_bytes, misaligned, tuning);
+                                     : LookAheadForMany(work, row_bytes, rows, wide, misaligned, cluster, tuning);
 }
 
 }  // namespace kernelwire

@@ -56,7 +56,7 @@ const Holdings& ForShiftedRows(RowWork work, std::int64_t row_bytes, std::int64_
   const auto& tables = are_some      ? kOfShiftedRows
                        : fast_memory ? kOfLargeShiftedTensorsInFastMemory
                                      : kOfLargeShiftedTensors;
-  return tables[static_cast<std::size_t>(work)][wide];
+  return tables[PlaceInTables(work)][wide];
 }
 
 const Holdings& ForMisalignedRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, bool wide) {
@@ -64,7 +64,7 @@ const Holdings& ForMisalignedRows(RowWork work, std::int64_t row_bytes, std::int
     return kOfFewMisalignedRows[work == RowWork::kTwoInputs && wide];
   }
   const auto& tables = AreSomeRows(row_bytes, rows) ? kOfMisalignedRows : kOfLargeMisalignedTensors;
-  return tables[static_cast<std::size_t>(work)][wide];
+  return tables[PlaceInTables(work)][wide];
 }
 
 /// Whether rows of whole vectors are held as those for a few rounds. Of wide ones that several blocks share fewer count
@@ -89,7 +89,7 @@ const Holdings& ForPlainRows(RowWork work, std::int64_t row_bytes, std::int64_t 
                        : AreForSomeRounds(work, row_bytes, rows, wide, fast_memory) ? kOfSomeRows
                        : fast_memory                                                ? kOfLargeTensorsInFastMemory
                                                                                     : kOfLargeTensors;
-  return tables[static_cast<std::size_t>(work)][wide];
+  return tables[PlaceInTables(work)][wide];
 }
 
 /// Whether clusters of more than two blocks are faster where their blocks go where there is room (LaunchShape): up to
@@ -110,7 +110,7 @@ bool AreBalanced(RowWork work, std::int64_t row_bytes, std::int64_t rows, bool p
 /// else passes through it: less where another input does, in vectors; in words that takes longer.
 std::int64_t KeptBytes(RowWork work, bool in_words) {
   const bool passes_twice = work == RowWork::kTwoInputs && !in_words;
-  return kKiB * kKiB * (work == RowWork::kSoftmax ? 12 : passes_twice ? 6 : 10);
+  return kKiB * kKiB * (AreOfSoftmax(work) ? 12 : passes_twice ? 6 : 10);
 }
 
 /// How blocks share `rows` rows that are in parts. Short parts are several to a block, as soon as there are enough of
@@ -230,7 +230,7 @@ RowTuning TuneRows(RowWork work, std::int64_t row_bytes, std::int64_t rows, int 
   }
   if (!may_keep) {
     return (access == RowAccess::kDense || misaligned) && device.fast_memory
-               ? StayForManyInVectors(work, row_bytes, rows, element_bytes, misaligned, tuning)
+               ? StayForManyInVectors(work, row_bytes, rows, element_bytes, access, tuning)
                : tuning;
   }
   return StayForMany(work, row_bytes, rows, element_bytes,

@@ -68,11 +68,19 @@ struct RowTuning {
 /// What is done with a row, as far as it decides how many of them should be worked on at a time. kWordsOfBlocks and
 /// row_tuning_tables.h are in this order.
 enum class RowWork : std::uint8_t {
-  kOneSum,     // one reduction (rms_norm)
-  kTwoInputs,  // one reduction, over the sum of two rows (add_rms_norm)
-  kSoftmax,    // one reduction, and exponentials
-  kMoments,    // one reduction or two, of two numbers each (layer_norm)
+  kOneSum,      // one reduction (rms_norm)
+  kTwoInputs,   // one reduction, over the sum of two rows (add_rms_norm)
+  kSoftmax,     // one reduction, and exponentials
+  kMoments,     // one reduction or two, of two numbers each (layer_norm)
+  kLogSoftmax,  // as kSoftmax, whose place is its own, too, with results of long code
 };
+
+constexpr bool AreOfSoftmax(RowWork work) { return work == RowWork::kSoftmax || work == RowWork::kLogSoftmax; }
+
+/// Where a table by RowWork has that of `work`.
+constexpr std::size_t PlaceInTables(RowWork work) {
+  return static_cast<std::size_t>(work == RowWork::kLogSoftmax ? RowWork::kSoftmax : work);
+}
 
 inline constexpr int kMostThreadsOfRowBlock = 512;
 /// Of a block with 4 vectors a thread whose launch is not the usual one, of two inputs: these and what is to be known
@@ -95,11 +103,11 @@ constexpr bool AreOfPlainWarp(RowWork work, int element_bytes, int vectors) {
   const bool wide = element_bytes > 2;
   switch (vectors) {
     case 5:
-      return work == RowWork::kSoftmax || !wide;
+      return AreOfSoftmax(work) || !wide;
     case 6:
-      return work == RowWork::kSoftmax;
+      return AreOfSoftmax(work);
     case 10:
-      return work == (wide ? RowWork::kSoftmax : RowWork::kMoments);
+      return wide ? AreOfSoftmax(work) : work == RowWork::kMoments;
     default:
       return false;
   }
@@ -113,6 +121,7 @@ inline constexpr std::int64_t kLongestRowOfBlock = std::int64_t{1} << 16;
 inline constexpr std::int64_t kLongestRowOfBlockInWords = std::int64_t{448} * 28 * 4;
 /// What a cluster holds at most.
 inline constexpr std::int64_t kLongestHeldRow = kMostBlocksOfRow * kLongestRowOfBlock;
+inline constexpr std::int64_t kLongestHeldInWords = kMostBlocksOfRow * kLongestRowOfBlockInWords;
 
 /// Whether an operator's rows are held as add_rms_norm's sums are, so that both give the same bits.
 constexpr bool AreNorms(RowWork work) { return work == RowWork::kOneSum || work == RowWork::kTwoInputs; }
@@ -130,7 +139,7 @@ constexpr bool AreHeldInWords(std::int64_t row_bytes, int element_bytes) {
 
 /// The longest row that a cluster holds as it would one of so many bytes.
 constexpr std::int64_t LongestRowOfCluster(std::int64_t row_bytes, int element_bytes) {
-  return AreHeldInWords(row_bytes, element_bytes) ? kMostBlocksOfRow * kLongestRowOfBlockInWords : kLongestHeldRow;
+  return AreHeldInWords(row_bytes, element_bytes) ? kLongestHeldInWords : kLongestHeldRow;
 }
 
 /// Lanes that share a row, and words that each holds.
@@ -192,7 +201,7 @@ inline constexpr BlockWordShapes kWordsOfBlocks[] = {
     {7, {{12, 224, 4}, {14, 224, 4}, {16, 224, 4}, {20, 448, 2}, {24, 448, 2}, {28, 384, 2}, {28, 448, 2}}},
     {7, {{12, 224, 4}, {14, 224, 4}, {16, 224, 4}, {20, 448, 2}, {24, 448, 2}, {28, 384, 2}, {28, 448, 2}}},
 };
-constexpr const BlockWordShapes& WordsOfBlocks(RowWork work) { return kWordsOfBlocks[static_cast<std::size_t>(work)]; }
+constexpr const BlockWordShapes& WordsOfBlocks(RowWork work) { return kWordsOfBlocks[PlaceInTables(work)]; }
 
 /// How many of those there are for elements of so many bytes: of 36 words FP32 rms_norm is up to 1.1 times as fast,
 /// and add_rms_norm, whose rows are shared alike, up to 1.12 times as slow.
@@ -238,10 +247,10 @@ constexpr int MostVectorsInShared(RowWork work, int element_bytes) {
   return element_bytes > 4 ? 0 : work == RowWork::kTwoInputs ? 8 : element_bytes == 4 ? 16 : 0;
 }
 
-/// Shared memory of a block of so many threads with so many words each: a share begins anywhere in its first granule,
-/// a word behind its last may be read, and there is a barrier.
+/// Shared memory of a block of so many threads with so many words each: a share begins anywhere in its first two
+/// granules, a word behind its last may be read, and there is a barrier.
 constexpr std::size_t BytesOfShare(unsigned threads, int words) {
-  return (std::size_t{4} * threads * static_cast<unsigned>(words) + 3 * std::size_t{16}) / 16 * 16;
+  return (std::size_t{4} * threads * static_cast<unsigned>(words) + 4 * std::size_t{16}) / 16 * 16;
 }
 
 /// Threads of a block in which `lanes` share a row and hold so many words each: 3 to 20 KiB of rows. Where threads have

@@ -147,7 +147,7 @@ inline constexpr Holdings kOfLargeTensorsInFastMemory[][2] = {
        {512, kAhead},
        {592, kAheadAny, 512},
        {1024, kAhead}}},
-     {{{20, kFour, 512}, {300, kEight}, {512, kAhead}, {592, kAheadAny, 512}, {1024, kAhead}}}},
+     {{{20, kFour, 512}, {300, kEight}, {512, kAhead}, {576, kAheadAny, 512}, {1024, kAhead}}}},
     // kTwoInputs
     {{{{32, kFour, 512}, {256, kFour, 256}, {512, kEight}, {1024, kSixteen}}},
      {{{16, kFour, 512}, {256, kFour, 256}, {512, kEight}, {1024, kSixteen}}}},

@@ -46,6 +46,12 @@ __device__ __forceinline__ RowSource<T> RowSourceAt(const void* tensor, std::int
           (rows - 1 - index) * stride >= kReach};
 }
 
+/// Granules of memory that lie one after another.
+struct GranuleSpan {
+  const void* first;
+  int bytes;
+};
+
 /// A row of an operator with one input and one result, which begins at `y`. The functions: see row_tile.cuh.
 template <typename T, typename Out>
 struct RowAndResult {
@@ -258,6 +264,35 @@ struct RowVectors : VectorLayout<T, kVectorsOfThread> {
       BeginPlain<Fill>(group, row, priority...);
     } else {
       BeginShared(group, row, place);
+    }
+  }
+
+  /// What the lanes of a warp read of a plain row, as memory has it, and as Begin does of a copy of that.
+  static constexpr int kMostGranulesOfSpan = 32 * kVectors;
+  template <typename Group>
+  static __device__ __forceinline__ GranuleSpan SpanOf(const Group& group, const RowSource<T>& row) {
+    const int first = FirstOf(group, 0);
+    const int left = (row.count - first) * static_cast<int>(sizeof(T));
+    return {row.data + first, max(0, min(left, 16 * kMostGranulesOfSpan))};
+  }
+  template <typename Fill, typename Group>
+  __device__ __forceinline__ void TakeFrom(const Group& group, const RowSource<T>& row, const Granule* copy) {
+    const int left = row.count - IndexOf(group, 0);
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v) {
+      vectors[v] = left > v * kStep<Group> ? copy[v * 32 + group.lane()] : Filled<Granule>(Fill::template Value<T>());
+    }
+  }
+  /// Behind that: what is held becomes combine(it, what `copy` has of `other`), granule by granule.
+  template <typename Group, typename Combine>
+  __device__ __forceinline__ void CombineFrom(const Group& group, const RowSource<T>& other, const Granule* copy,
+                                              const Combine& combine) {
+    const int left = other.count - IndexOf(group, 0);
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v) {
+      if (left > v * kStep<Group>) {
+        vectors[v] = combine(vectors[v], copy[v * 32 + group.lane()]);
+      }
     }
   }
 

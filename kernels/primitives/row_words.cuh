@@ -74,6 +74,41 @@ struct RowWords : RowLayout<T, Word, kWordsOfThread, kWordsOfThread> {
     }
   }
 
+  /// What the lanes of a warp read of a row, as memory has it, and as Begin does of a copy of that. Of what lies beyond
+  /// the row in its last word anything may come.
+  static constexpr int kMostGranulesOfSpan = 32 * kWordsOfThread * 4 / 16 + 2;
+  template <typename Group>
+  static __device__ __forceinline__ GranuleSpan SpanOf(const Group& group, const RowSource<T>& row) {
+    constexpr int kMostBytes = 32 * kWordsOfThread * 4 + (kHalves ? 2 : 0);  // and the element behind the last word
+    const int first = FirstOf(group, 0);
+    const T* const from = row.data + first;
+    const int odd = OddBytesOf(from);
+    const int left = (row.count - first) * static_cast<int>(sizeof(T));
+    return {reinterpret_cast<const unsigned char*>(from) - odd,
+            left > 0 ? (odd + min(left, kMostBytes) + 15) / 16 * 16 : 0};
+  }
+  template <typename Fill, typename Group>
+  __device__ __forceinline__ void TakeFrom(const Group& group, const RowSource<T>& row, const Granule* copy) {
+    const unsigned* const words = WordsOf(group, row, copy);
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v) {
+      vectors[v] = Filled<Word>(Fill::template Value<T>());
+    }
+    ForEachWordOf(group, row, [&](int v) { vectors[v].words[0] = words[32 * v + group.lane()]; });
+    following_ = kHalves ? words[32 * kVectors] : 0;
+  }
+  /// Behind that, and before Finish: what is held becomes combine(it, what `copy` has of `other`), word by word, where
+  /// `other` begins as this one does.
+  template <typename Group, typename Combine>
+  __device__ __forceinline__ void CombineFrom(const Group& group, const RowSource<T>& other, const Granule* copy,
+                                              const Combine& combine) {
+    const unsigned* const words = WordsOf(group, other, copy);
+    ForEachWordOf(group, other, [&](int v) { vectors[v] = combine(vectors[v], Word{{words[32 * v + group.lane()]}}); });
+    if (kHalves) {
+      following_ = combine(Word{{following_}}, Word{{words[32 * kVectors]}}).words[0];
+    }
+  }
+
   /// Between Begin and Finish: what is held becomes combine(it, other), word by word, where `other` begins as this one
   /// does, with a word or in the middle of one.
   template <typename Combine>
@@ -126,6 +161,24 @@ struct RowWords : RowLayout<T, Word, kWordsOfThread, kWordsOfThread> {
   /// 2-byte elements between the word that an address lies in and itself.
   static __device__ __forceinline__ int OddElementsOf(const T* at) {
     return kHalves ? static_cast<int>(reinterpret_cast<std::uintptr_t>(at) / 2 % 2) : 0;
+  }
+  /// The first word of the lanes' share in a copy of their span.
+  template <typename Group>
+  static __device__ __forceinline__ const unsigned* WordsOf(const Group& group, const RowSource<T>& row,
+                                                            const Granule* copy) {
+    return reinterpret_cast<const unsigned*>(copy) + OddBytesOf(row.data + FirstOf(group, 0)) / 4;
+  }
+  /// Calls f(v) for this lane's words, as memory has them, that have anything of the row.
+  template <typename Group, typename F>
+  static __device__ __forceinline__ void ForEachWordOf(const Group& group, const RowSource<T>& row, const F& f) {
+    const int left = row.count + OddElementsOf(row.data) - IndexOf(group, 0);
+    const bool is_full = IsFull(group, row.count);
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v) {
+      if (is_full || left > v * kStep<Group>) {
+        f(v);
+      }
+    }
   }
   static __device__ __forceinline__ unsigned HalfAt(const T* at) {
     __builtin_assume(__isGlobal(at));

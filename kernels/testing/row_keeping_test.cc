@@ -30,13 +30,11 @@ TEST(RowKeepingTest, BlocksKeepParametersOfLargeTensorsOfRowsInWordsWhereMemoryI
   EXPECT_FALSE(keeps(RowWork::kMoments, 4097, 2, 512, true, RowAccess::kShifted)) << "they begin anywhere";
   EXPECT_FALSE(keeps(RowWork::kMoments, 4096, 2, 512, true, RowAccess::kDense)) << "whole vectors";
   EXPECT_FALSE(keeps(RowWork::kMoments, 4097, 4, 2048, true));
-  EXPECT_TRUE(keeps(RowWork::kMoments, 16385, 4, 512, true)) << "several blocks each";
-  EXPECT_FALSE(keeps(RowWork::kMoments, 16385, 4, 511, true));
+  EXPECT_TRUE(keeps(RowWork::kMoments, 16385, 4, 200, true)) << "several blocks each";
+  EXPECT_FALSE(keeps(RowWork::kMoments, 16385, 4, 199, true));
   EXPECT_FALSE(keeps(RowWork::kMoments, 16385, 4, 512, false));
-  EXPECT_TRUE(keeps(RowWork::kMoments, 85001, 4, 256, true));
-  EXPECT_FALSE(keeps(RowWork::kMoments, 85001, 4, 255, true));
-  EXPECT_FALSE(keeps(RowWork::kMoments, 99001, 4, 512, true)) << "in blocks that leave much empty";
-  EXPECT_FALSE(keeps(RowWork::kMoments, 150001, 4, 512, true)) << "in shared memory";
+  EXPECT_TRUE(keeps(RowWork::kMoments, 131073, 4, 200, true));
+  EXPECT_FALSE(keeps(RowWork::kMoments, 150001, 4, 512, true)) << "no room beside it";
   EXPECT_TRUE(keeps(RowWork::kMoments, 4098, 2, 48, true)) << "each begins with a word";
   EXPECT_TRUE(keeps(RowWork::kMoments, 4100, 2, 48, true, RowAccess::kTiled)) << "and ends with half a vector";
   EXPECT_TRUE(keeps(RowWork::kMoments, 85002, 4, 256, true, RowAccess::kTiled));
@@ -59,7 +57,7 @@ TEST(RowKeepingTest, BlocksKeepParametersOfLargeTensorsOfRowsInWordsWhereMemoryI
   EXPECT_EQ(Tune(RowWork::kMoments, 65537, 2, 512, true).ToString(),
             "128 threads x 96 bytes, 11 blocks a row, balanced, keeps parameters");
   EXPECT_EQ(Tune(RowWork::kMoments, 85001, 4, 512, true).ToString(),
-            "192 threads x 112 bytes, 16 blocks a row, keeps parameters, asks 12 rows ahead");
+            "192 threads x 112 bytes, 16 blocks a row, looking ahead, balanced, keeps parameters");
 }
 
 /// Whatever a block has, its threads are those of a kernel (row_kept.cuh), and hold a row as others do.

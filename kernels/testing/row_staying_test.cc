@@ -27,30 +27,27 @@ TEST(RowStayingTest, ClustersStayForLongOddRowsAndInTheLargestTensorsWhereMemory
   EXPECT_FALSE(stays(RowWork::kOneSum, 100001, 2, 512, true, RowAccess::kShifted)) << "they begin anywhere";
   EXPECT_TRUE(stays(RowWork::kOneSum, 100004, 2, 32, true, RowAccess::kTiled)) << "they end with half a vector";
   EXPECT_TRUE(stays(RowWork::kOneSum, 50001, 4, 32));
-  EXPECT_TRUE(stays(RowWork::kOneSum, 40001, 4, 512));
-  EXPECT_FALSE(stays(RowWork::kOneSum, 40001, 4, 511));
+  EXPECT_TRUE(stays(RowWork::kOneSum, 20001, 4, 384));
+  EXPECT_FALSE(stays(RowWork::kOneSum, 20001, 4, 383));
   EXPECT_FALSE(stays(RowWork::kOneSum, 6001, 4, 1024)) << "a block each";
   EXPECT_TRUE(stays(RowWork::kSoftmax, 100001, 2, 32));
-  EXPECT_FALSE(stays(RowWork::kSoftmax, 83001, 2, 1024));
-  EXPECT_TRUE(stays(RowWork::kSoftmax, 40001, 4, 512));
-  EXPECT_FALSE(stays(RowWork::kSoftmax, 85001, 4, 512)) << "in shared memory";
+  EXPECT_TRUE(stays(RowWork::kSoftmax, 40001, 4, 32));
+  EXPECT_TRUE(stays(RowWork::kLogSoftmax, 85001, 4, 32)) << "few rows of it lie in shared memory";
   EXPECT_TRUE(stays(RowWork::kTwoInputs, 50001, 4, 32));
-  EXPECT_FALSE(stays(RowWork::kTwoInputs, 40001, 4, 1024));
-  EXPECT_FALSE(stays(RowWork::kTwoInputs, 100001, 2, 1024));
+  EXPECT_TRUE(stays(RowWork::kTwoInputs, 100001, 2, 32));
   for (const int element_bytes : {2, 4}) {
     EXPECT_FALSE(stays(RowWork::kMoments, 100001, element_bytes, 1024));
   }
   EXPECT_EQ(Tune(RowWork::kOneSum, 100001, 2, 512).ToString(),
-            "160 threads x 80 bytes, 16 blocks a row, balanced, stays, asks 20 rows ahead");
+            "160 threads x 80 bytes, 16 blocks a row, looking ahead, balanced, stays");
 }
 
 TEST(RowStayingTest, ClustersStayForLongRowsOfTwoInputsInVectors) {
   const auto stays = [&](auto... arguments) { return Tune(arguments...).stays; };
-  EXPECT_TRUE(stays(RowWork::kTwoInputs, 262144, 4, 96, true, RowAccess::kDense));
-  EXPECT_FALSE(stays(RowWork::kTwoInputs, 262144, 4, 95, true, RowAccess::kDense));
-  EXPECT_FALSE(stays(RowWork::kTwoInputs, 262144, 4, 512, false, RowAccess::kDense));
-  EXPECT_FALSE(stays(RowWork::kTwoInputs, 262144, 4, 512, true, RowAccess::kPlain)) << "not one after another";
   EXPECT_TRUE(stays(RowWork::kTwoInputs, 163840, 2, 96, true, RowAccess::kDense));
+  EXPECT_FALSE(stays(RowWork::kTwoInputs, 163840, 2, 95, true, RowAccess::kDense));
+  EXPECT_FALSE(stays(RowWork::kTwoInputs, 163840, 2, 512, false, RowAccess::kDense));
+  EXPECT_FALSE(stays(RowWork::kTwoInputs, 163840, 2, 512, true, RowAccess::kPlain)) << "not one after another";
   EXPECT_FALSE(stays(RowWork::kTwoInputs, 65536, 4, 512, true, RowAccess::kDense)) << "4 vectors a thread";
 }
 
@@ -82,15 +79,40 @@ TEST(RowStayingTest, ClustersStayAndLookAheadForLongRowsInVectorsOfLargeTensors)
   EXPECT_TRUE(stays(RowWork::kSoftmax, 256, 4, 64));
 }
 
-TEST(RowStayingTest, LongFp32RowsOfSoftmaxAreHeldByFewerThreads) {
-  for (const std::int64_t row_kib : {352, 384, 640, 768, 1024}) {
-    const RowTuning tuning = TuneVectors(RowWork::kSoftmax, row_kib, 4, 64);
-    EXPECT_TRUE(tuning.stays) << row_kib;
-    EXPECT_EQ(tuning.vectors, 16) << row_kib;
-    EXPECT_FALSE(tuning.looks_ahead) << row_kib;
+/// Rows that registers would hold once for a group of multiprocessors, or leave some of these idle.
+TEST(RowStayingTest, RowsAreOnTheirWayToSharedMemoryWhereRegistersHoldTooFew) {
+  const auto staged = [&](RowWork work, std::int64_t row_kib, int element_bytes, std::int64_t mib,
+                          RowAccess access = RowAccess::kDense, bool fast = true) {
+    const RowTuning tuning = TuneVectors(work, row_kib, element_bytes, mib, fast, access);
+    EXPECT_LE(tuning.cluster_blocks, kMostBlocksOfRow);
+    return tuning.vectors == 16 && tuning.looks_ahead && (tuning.stays || tuning.keeps_parameters);
+  };
+  for (const RowWork work : {RowWork::kSoftmax, RowWork::kLogSoftmax}) {
+    EXPECT_TRUE(staged(work, 516, 4, 48));
+    EXPECT_TRUE(staged(work, 1024, 4, 512));
+    EXPECT_TRUE(staged(work, 352, 4, 512)) << "a third of the multiprocessors would have nothing to do";
+    EXPECT_FALSE(staged(work, 512, 4, 512));
+    EXPECT_FALSE(staged(work, 516, 4, 47));
+    EXPECT_FALSE(staged(work, 516, 4, 512, RowAccess::kDense, false));
+    EXPECT_FALSE(staged(work, 516, 2, 512));
+    EXPECT_TRUE(staged(work, 176, 4, 48, RowAccess::kMisaligned));
+    EXPECT_FALSE(staged(work, 512, 4, 512, RowAccess::kMisaligned)) << "registers hold two";
+    EXPECT_TRUE(staged(work, 1020, 4, 512, RowAccess::kMisaligned));
   }
-  EXPECT_FALSE(TuneVectors(RowWork::kSoftmax, 704, 4, 512).stays);
-  EXPECT_NE(TuneVectors(RowWork::kSoftmax, 768, 2, 512).vectors, 16);
+  EXPECT_TRUE(staged(RowWork::kOneSum, 516, 4, 96));
+  EXPECT_FALSE(staged(RowWork::kOneSum, 516, 4, 95));
+  EXPECT_FALSE(staged(RowWork::kOneSum, 1024, 4, 512)) << "registers have enough of it on its way";
+  EXPECT_FALSE(staged(RowWork::kOneSum, 516, 4, 512, RowAccess::kMisaligned));
+  EXPECT_FALSE(staged(RowWork::kOneSum, 352, 2, 512));
+  EXPECT_TRUE(staged(RowWork::kOneSum, 352, 2, 384, RowAccess::kMisaligned));
+  EXPECT_FALSE(staged(RowWork::kOneSum, 352, 2, 383, RowAccess::kMisaligned));
+  EXPECT_TRUE(staged(RowWork::kTwoInputs, 1024, 4, 48));
+  EXPECT_FALSE(staged(RowWork::kTwoInputs, 512, 4, 512));
+  EXPECT_FALSE(staged(RowWork::kTwoInputs, 1024, 4, 512, RowAccess::kMisaligned));
+  EXPECT_TRUE(staged(RowWork::kMoments, 576, 4, 48));
+  EXPECT_FALSE(staged(RowWork::kMoments, 580, 4, 512)) << "no room for what it keeps";
+  EXPECT_TRUE(staged(RowWork::kMoments, 720, 4, 120)) << "by sixteen blocks";
+  EXPECT_FALSE(staged(RowWork::kMoments, 576, 4, 512, RowAccess::kMisaligned));
 }
 
 TEST(RowStayingTest, ClustersKeepTheParametersOfLayerNormInVectors) {
@@ -159,16 +181,15 @@ TEST(RowStayingTest, LongOddRowsAreMovedInVectorsWhereTheyFillTheDevice) {
     EXPECT_FALSE(moved(norm, 262143, 4)) << "long";
   }
   EXPECT_TRUE(moved(RowWork::kSoftmax, 131071, 2));
-  EXPECT_TRUE(moved(RowWork::kSoftmax, 114689, 2));
+  EXPECT_FALSE(moved(RowWork::kSoftmax, 114689, 2));
   EXPECT_FALSE(moved(RowWork::kSoftmax, 90001, 2));
-  EXPECT_FALSE(moved(RowWork::kSoftmax, 65537, 4));
-  EXPECT_TRUE(moved(RowWork::kSoftmax, 262143, 4));
-  EXPECT_FALSE(moved(RowWork::kSoftmax, 51001, 4));
+  EXPECT_FALSE(moved(RowWork::kSoftmax, 131071, 4));
+  EXPECT_TRUE(moved(RowWork::kSoftmax, 262143, 4)) << "words do not hold it";
   EXPECT_TRUE(moved(RowWork::kMoments, 262143, 2));
   EXPECT_FALSE(moved(RowWork::kMoments, 131071, 2));
-  EXPECT_TRUE(moved(RowWork::kMoments, 262143, 4));
-  EXPECT_TRUE(moved(RowWork::kMoments, 65537, 4)) << "a quarter, but parameters are kept";
-  EXPECT_FALSE(moved(RowWork::kMoments, 131073, 4)) << "half of them";
+  EXPECT_TRUE(moved(RowWork::kMoments, 200001, 4)) << "a quarter has nothing to do, but parameters are kept";
+  EXPECT_FALSE(moved(RowWork::kMoments, 150001, 4)) << "half of them";
+  EXPECT_FALSE(moved(RowWork::kMoments, 65535, 4)) << "words, beside parameters";
   EXPECT_EQ(Tune(RowWork::kOneSum, 131071, 2, 512).ToString(),
             "256 threads x 128 bytes, 8 blocks a row, looking ahead, balanced, stays");
   EXPECT_EQ(Tune(RowWork::kOneSum, 131071, 2, 512, true, RowAccess::kShifted).vectors, 8);
@@ -176,7 +197,8 @@ TEST(RowStayingTest, LongOddRowsAreMovedInVectorsWhereTheyFillTheDevice) {
 
 /// Blocks of any of these ways hold the whole row, and are as many as a cluster may have.
 TEST(RowStayingTest, ClustersThatStayHoldRowsInVectors) {
-  for (const RowWork work : {RowWork::kOneSum, RowWork::kTwoInputs, RowWork::kSoftmax, RowWork::kMoments}) {
+  for (const RowWork work :
+       {RowWork::kOneSum, RowWork::kTwoInputs, RowWork::kSoftmax, RowWork::kMoments, RowWork::kLogSoftmax}) {
     for (const int element_bytes : {2, 4}) {
       for (std::int64_t row_bytes = 4096; row_bytes <= (1 << 20); row_bytes += 1008) {
         for (const RowAccess access : {RowAccess::kDense, RowAccess::kMisaligned}) {
@@ -189,7 +211,7 @@ TEST(RowStayingTest, ClustersThatStayHoldRowsInVectors) {
           ASSERT_EQ(tuning.cluster_blocks > 1, !of_block) << row_bytes;
           ASSERT_FALSE(tuning.in_shared) << row_bytes;
           ASSERT_LE(tuning.cluster_blocks, kMostBlocksOfRow) << row_bytes;
-          ASSERT_LE(tuning.threads, tuning.vectors == 16 ? 256 : kMostThreadsOfRowBlock) << row_bytes;
+          ASSERT_LE(tuning.threads, tuning.vectors == 16 && !tuning.looks_ahead ? 256 : kMostThreadsOfRowBlock);
           ASSERT_GE(std::int64_t{16} * tuning.vectors * tuning.threads * tuning.cluster_blocks, row_bytes);
           ASSERT_LT(std::int64_t{16} * tuning.vectors * tuning.threads * (tuning.cluster_blocks - 1), row_bytes);
         }
@@ -206,7 +228,11 @@ TEST(RowStayingTest, BlocksAreAsManyAsKeepMultiprocessorsBusy) {
   EXPECT_EQ(TuneVectors(RowWork::kSoftmax, 320, 2, 512).ToString(),
             "160 threads x 128 bytes, 16 blocks a row, looking ahead, balanced, reads much, stays");
   EXPECT_EQ(TuneVectors(RowWork::kSoftmax, 1024, 4, 512).ToString(),
-            "256 threads x 256 bytes, 16 blocks a row, balanced, reads much, stays");
+            "256 threads x 256 bytes, 16 blocks a row, looking ahead, balanced, reads much, stays");
+  EXPECT_EQ(TuneVectors(RowWork::kMoments, 552, 4, 512).ToString(),
+            "288 threads x 256 bytes, 8 blocks a row, looking ahead, balanced, reads much, keeps parameters");
+  EXPECT_EQ(TuneVectors(RowWork::kTwoInputs, 704, 4, 512).ToString(),
+            "192 threads x 256 bytes, 15 blocks a row, looking ahead, balanced, reads much, stays");
 }
 
 /// Whatever stays has a kernel, and holds a row as others do.
@@ -226,7 +252,7 @@ TEST(RowStayingTest, RowsAreHeldAsByClustersThatDoNotStay) {
         if (stays.stays) {
           ASSERT_TRUE(HasStayingClusters(work, element_bytes, stays.vectors)) << width;
           ASSERT_EQ(stays.vector_bytes, 4) << width;
-          ASSERT_GT(stays.rows_ahead, 0) << width;
+          ASSERT_TRUE(stays.looks_ahead) << width;
         }
       }
     }

@@ -256,13 +256,14 @@ TEST(RowTuningTest, LongOddRowsOfSoftmaxAndLayerNormLieInSharedMemory) {
   const auto in_shared = [](RowWork work, std::int64_t width, int element_bytes, bool clusters = true) {
     return TuneRows(work, width * element_bytes, 1000, element_bytes, RowAccess::kOdd, {clusters, 227 << 10}).in_shared;
   };
-  EXPECT_TRUE(in_shared(RowWork::kSoftmax, 65537, 4));
+  EXPECT_TRUE(in_shared(RowWork::kLogSoftmax, 65537, 4));
+  EXPECT_TRUE(in_shared(RowWork::kSoftmax, 131073, 4));
   EXPECT_TRUE(in_shared(RowWork::kMoments, 131073, 4));
-  EXPECT_FALSE(in_shared(RowWork::kSoftmax, 50001, 4));
+  EXPECT_FALSE(in_shared(RowWork::kLogSoftmax, 50001, 4));
   EXPECT_FALSE(in_shared(RowWork::kMoments, 100001, 4));
   EXPECT_FALSE(in_shared(RowWork::kOneSum, 131073, 4));
   EXPECT_FALSE(in_shared(RowWork::kTwoInputs, 131073, 4));
-  EXPECT_FALSE(in_shared(RowWork::kSoftmax, 65537, 4, false)) << "walked over";
+  EXPECT_FALSE(in_shared(RowWork::kLogSoftmax, 65537, 4, false)) << "walked over";
   for (const RowWork work : {RowWork::kSoftmax, RowWork::kMoments}) {
     EXPECT_FALSE(in_shared(work, 300001, 2)) << "it takes too many instructions";
     EXPECT_FALSE(TuneRows(work, 131072 * 4, 1000, 4, RowAccess::kDense, {true, 227 << 10}).in_shared) << "vectors";
@@ -354,7 +355,7 @@ TEST(RowTuningTest, LongRowsOfTwoInputsInFastMemoryAreAddedAsTheyCome) {
 
 TEST(RowTuningTest, BlocksThatHoldRowsAskAheadForThoseOfOthers) {
   const RowDevice device{true, 227 << 10};
-  for (const RowWork work : {RowWork::kOneSum, RowWork::kTwoInputs, RowWork::kSoftmax, RowWork::kMoments}) {
+  for (const RowWork work : {RowWork::kOneSum, RowWork::kTwoInputs, RowWork::kLogSoftmax, RowWork::kMoments}) {
     for (const std::int64_t width : {257, 1001, 4097, 12289, 65537, 180001}) {
       const auto tuning_of = [&](std::int64_t mib) {
         return TuneRows(work, 4 * width, (mib << 20) / (4 * width), 4, RowAccess::kOdd, device);

@@ -90,7 +90,9 @@ __global__ void __launch_bounds__(kInSmallBlocks<Shape, kAccess> ? kMostThreadsO
   using Held = HeldRow<T, Shape, kAccess, 2>;
   constexpr bool kInTurn = !Shape::kOfWords && Shape::kBytes > 128;
   using InRegisters = std::conditional_t<kInTurn, AddRmsNormLoadsInTurn<Held, kAccess>, AddRmsNormLoads<Held, kAccess>>;
-  using Loads = std::conditional_t<Held::kInShared, AddRmsNormLoadsInShared<Held>, InRegisters>;
+  using Loads =
+      std::conditional_t<Held::kInShared, AddRmsNormLoadsInShared<Held>,
+                         std::conditional_t<Shape::kStaged, AddRmsNormLoadsStaged<Held, kAccess>, InRegisters>>;
   const int blocks = arguments.tuning.cluster_blocks;
   const int width = static_cast<int>(arguments.width);
   TicketsOf<Shape> tickets(arguments.tickets, blocks);
@@ -106,7 +108,7 @@ __global__ void __launch_bounds__(kInSmallBlocks<Shape, kAccess> ? kMostThreadsO
     }
   };
   // In shared memory: registers do not hold two more rows.
-  constexpr bool kAhead = kAccess == RowAccess::kShifted && Shape::kLooksAhead;
+  constexpr bool kAhead = Shape::kStaged || (kAccess == RowAccess::kShifted && Shape::kLooksAhead);
   ForEachRow<kAhead, kAccess>(
       group, tickets, arguments.tuning, arguments.total_rows, row_at, space, begin,
       [&](const auto& begun, Loads& loads, const auto& again) {

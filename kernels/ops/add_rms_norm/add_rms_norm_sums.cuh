@@ -183,6 +183,25 @@ struct AddRmsNormLoadsInTurn {
   }
 };
 
+/// The same of rows that come by shared memory (row_staged.cuh); the second is never in registers.
+template <typename Held, RowAccess kAccess>
+struct AddRmsNormLoadsStaged : AddRmsNormLoads<Held, kAccess> {
+  using AddRmsNormLoads<Held, kAccess>::AddRmsNormLoads;
+
+  template <typename Group, typename Row>
+  __device__ __forceinline__ void Take(const Group& group, const Row& row) {
+    this->x.template Take<FillZero>(group, row.a, this->place_of_a);
+    this->b.TakeInto(this->x, group, row.b, this->place_of_b,
+                     SumOf<typename Held::Element, sizeof(typename Held::Unit) / 4>);
+  }
+  template <typename Group, typename Row>
+  __device__ __forceinline__ void Finish(const Group& group, const Row& row) {
+    if constexpr (kAddsAsTheyLie<Held, kAccess>) {
+      FinishSum<kAccess>(group, row, this->x);
+    }
+  }
+};
+
 /// The sums of what lies in shared memory, made at each use.
 template <typename T, typename Unit>
 struct SummedUnits {

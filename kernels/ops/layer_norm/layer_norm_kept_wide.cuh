@@ -1,6 +1,6 @@
 // layer_norm of FP32 rows that begin anywhere, and which blocks share, in large tensors where memory is fast: clusters
-// stay, and each block keeps the weights and biases of its share in shared memory, which are twice what there is of a
-// row. (Elements are words: nothing of them is moved, as it is in layer_norm_kept.cuh.)
+// stay and look ahead, and each block keeps the weights and biases of its share in shared memory, which are twice what
+// there is of a row. (Elements are words: nothing of them is moved, as it is in layer_norm_kept.cuh.)
 #ifndef KERNELWIRE_KERNELS_OPS_LAYER_NORM_LAYER_NORM_KEPT_WIDE_CUH_
 #define KERNELWIRE_KERNELS_OPS_LAYER_NORM_LAYER_NORM_KEPT_WIDE_CUH_
 
@@ -8,6 +8,7 @@
 #include "kernels/ops/layer_norm/layer_norm_row.cuh"
 #include "kernels/primitives/row_group.cuh"
 #include "kernels/primitives/row_keeping.h"
+#include "kernels/primitives/row_shapes.cuh"
 #include "kernels/primitives/row_tickets.cuh"
 #include "kernels/primitives/row_usual.cuh"
 
@@ -33,8 +34,10 @@ template <typename Shape>
 __global__ void __launch_bounds__(MostThreadsOfKeptCluster(Shape::kBytes / 4), 2)
     LayerNormWideKeptKernel(const __grid_constant__ LayerNormArguments arguments) {
   AwaitEarlierWork(arguments);
+  using Staged = StagedWordShape<Shape>;
+  constexpr auto kBytesOf = &HeldSpace<float, Staged, RowAccess::kOdd, 1>::BytesOfBlock;  // before the parameters
   extern __shared__ Granule granules_of_block[];
-  auto* const pairs = reinterpret_cast<float2*>(granules_of_block);
+  auto* const pairs = reinterpret_cast<float2*>(granules_of_block + kBytesOf(blockDim.x) / sizeof(Granule));
   const int blocks = arguments.tuning.cluster_blocks;
   TicketRows<1> tickets(arguments.tickets, blocks);
   BlockGroup group(blocks, true);
@@ -43,12 +46,12 @@ __global__ void __launch_bounds__(MostThreadsOfKeptCluster(Shape::kBytes / 4), 2
   KeepWideParameters(pairs, arguments, static_cast<int>(group.block()) * share, share);
   __syncthreads();
   const float2* const own = pairs + threadIdx.x / 32 * (32 * kWords) + threadIdx.x % 32;
-  NormaliseKeptRows<float, Shape, RowAccess::kOdd>(arguments, tickets, group,
-                                                   [&](int v, float(&weights)[1], float(&biases)[1], auto...) {
-                                                     const float2 pair = own[v * 32];
-                                                     weights[0] = pair.x;
-                                                     biases[0] = pair.y;
-                                                   });
+  NormaliseKeptRows<float, Staged, RowAccess::kOdd>(arguments, tickets, group,
+                                                    [&](int v, float(&weights)[1], float(&biases)[1], auto...) {
+                                                      const float2 pair = own[v * 32];
+                                                      weights[0] = pair.x;
+                                                      biases[0] = pair.y;
+                                                    });
 }
 
 }  // namespace kernelwire

@@ -185,10 +185,9 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess), Shape::ResidentB
 
 template <typename T, bool kLog>
 struct SoftmaxKernels {
-  static constexpr RowWork kWork = RowWork::kSoftmax;
+  static constexpr RowWork kWork = kLog ? RowWork::kLogSoftmax : RowWork::kSoftmax;
   static constexpr int kInputs = 1;
   static constexpr bool kUsual = sizeof(T) <= 4;
-  static constexpr bool kLongResults = kLog;
   template <typename Shape, RowAccess kAccess>
   static constexpr auto kHeld = &SoftmaxResidentKernel<T, kLog, Shape, kAccess>;
   template <typename Out, StreamAccess kAccess>
