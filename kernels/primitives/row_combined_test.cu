@@ -5,8 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
-#include <cstring>
-#include <type_traits>
 #include <vector>
 
 #include "kernels/primitives/primitives_test.cuh"
@@ -18,75 +16,33 @@
 namespace kernelwire {
 namespace {
 
-struct ExclusiveOr {
-  template <typename Unit>
-  __device__ Unit operator()(const Unit& a, const Unit& b) const {
-    Unit both;
-    for (std::size_t w = 0; w < sizeof(Unit) / 4; ++w) {
-      both.words[w] = a.words[w] ^ b.words[w];
-    }
-    return both;
-  }
-};
-
-/// The rows of two tensors, which begin with elements `begin` and `begin_of_b` of `in`, as far behind a granule as each
-/// other. `in_turn`: the second is read when the first is there. `out` has them combined where they lie in `in`, and
-/// again, moved, from `to` on; then a place that stays zero if what is held is what should be.
+/// The rows of two tensors, which begin as far behind a granule as each other. `kInTurn`: the second is read when the
+/// first is there. `out` has them combined where they lie in `in`, and again, moved, from `to` on.
 template <typename T, typename Shape, RowAccess kAccess, bool kInTurn>
-struct CombineRows {
+struct CombineRows : testing::RowsToCombine<T> {
   using Held = typename Shape::template Held<T, kAccess, 2>;
-  using In = testing::BitsOf<T>;
-  using Out = In;
-  int rows;
-  int width;
-  int begin;
-  int begin_of_b;
-  int to;
-  int outs;
+  using Bits = testing::BitsOf<T>;
 
-  __device__ RowSource<T> RowAt(const In* tensor, int row) const {
-    return {reinterpret_cast<const T*>(tensor) + row * width, width, row > 0, row + 1 < rows};
-  }
-
-  __device__ void operator()(const In* in, Out* out) const {
+  __device__ void operator()(const Bits* in, Bits* out) const {
     BlockGroup group(1);
-    for (int row = static_cast<int>(blockIdx.x); row < rows; row += static_cast<int>(gridDim.x)) {
-      const RowSource<T> a = RowAt(in + begin, row);
-      const RowSource<T> b = RowAt(in + begin_of_b, row);
+    for (int row = static_cast<int>(blockIdx.x); row < this->rows; row += static_cast<int>(gridDim.x)) {
+      const RowSource<T> a = this->RowAt(in + this->begin, row);
+      const RowSource<T> b = this->RowAt(in + this->begin_of_b, row);
       Held held;
       held.template Begin<FillMinusInfinity>(group, a, nullptr);
       if constexpr (kInTurn) {
-        held.CombineAsItComes(group, b, ExclusiveOr{});
+        held.CombineAsItComes(group, b, testing::ExclusiveOr{});
       } else {
         Held other;
         other.template Begin<FillMinusInfinity>(group, b, nullptr);
-        held.CombineAsTheyLie(other, ExclusiveOr{});
+        held.CombineAsTheyLie(other, testing::ExclusiveOr{});
       }
-      held.StoreAsItLies(group, reinterpret_cast<T*>(out) + begin + row * width, width);
+      T* const first = reinterpret_cast<T*>(out) + row * this->width;
+      held.StoreAsItLies(group, first + this->begin, this->width);
       held.template Finish<FillMinusInfinity>(group, a, nullptr);
-      Check(group, held, in + row * width, out);
-      Held::Store(group, reinterpret_cast<T*>(out) + to + row * width, width, nullptr,
+      testing::Check(group, held, this->width, out + this->outs, this->template BitsAt<2>(in, row));
+      Held::Store(group, first + this->to, this->width, nullptr,
                   [&](int v, int /*index*/, auto...) { return held.vectors[v]; });
-    }
-  }
-
-  __device__ void Check(const BlockGroup& group, const Held& held, const In* in, Out* out) const {
-    const T fill = FillMinusInfinity::Value<T>();
-    for (int v = 0; v < Held::kVectors; ++v) {
-      const typename Held::Unit vector = held.vectors[v];
-      for (int j = 0; j < Held::kLength; ++j) {
-        const int index = Held::IndexOf(group, v) + j;
-        In found = 0;
-        memcpy(&found, reinterpret_cast<const char*>(&vector) + j * sizeof(T), sizeof(T));
-        In expected = 0;
-        memcpy(&expected, &fill, sizeof(T));
-        if (index < width) {
-          expected = static_cast<In>(in[begin + index] ^ in[begin_of_b + index]);
-        }
-        if (found != expected) {
-          out[outs] = 1;
-        }
-      }
     }
   }
 };
@@ -109,9 +65,9 @@ class RowCombinedTest : public testing::DeviceBodyTest {
           const int of_tensor = (begin + kRows * width + kOfGranule - 1) / kOfGranule * kOfGranule;
           const int outs = of_tensor + to + kRows * width;
           const auto in = testing::Numbered<testing::BitsOf<T>>(2 * of_tensor);
-          const auto out =
-              Run(CombineRows<T, Shape, kAccess, kInTurn>{kRows, width, begin, of_tensor + begin, of_tensor + to, outs},
-                  in, static_cast<std::size_t>(outs) + 1, shape);
+          const auto out = Run(
+              CombineRows<T, Shape, kAccess, kInTurn>{{kRows, width, begin, of_tensor + begin, of_tensor + to, outs}},
+              in, static_cast<std::size_t>(outs) + 1, shape);
           ExpectOnly(in, out, kRows * width, begin, of_tensor, to);
         }
       }

@@ -29,6 +29,64 @@ __device__ LaneGroup<kLanes> GroupOf(LaneGroup<kLanes>* /*tag*/) {
 }
 __device__ inline BlockGroup GroupOf(BlockGroup* /*tag*/) { return BlockGroup(1); }
 
+/// Sets *wrong if what this thread holds of a row of `width` elements is not element_at(index), the bits of each, or,
+/// beyond, FillMinusInfinity.
+template <typename Group, typename Held, typename Bits, typename ElementAt>
+__device__ __forceinline__ void Check(const Group& group, const Held& held, int width, Bits* wrong,
+                                      const ElementAt& element_at) {
+  using T = typename Held::Element;
+  const T fill = FillMinusInfinity::Value<T>();
+  for (int v = 0; v < Held::kVectors; ++v) {
+    const typename Held::Unit vector = held.vectors[v];
+    for (int j = 0; j < Held::kLength; ++j) {
+      const int index = Held::IndexOf(group, v) + j;
+      Bits found = 0;
+      memcpy(&found, reinterpret_cast<const char*>(&vector) + j * sizeof(T), sizeof(T));
+      Bits expected = 0;
+      memcpy(&expected, &fill, sizeof(T));
+      if (found != (index < width ? element_at(index) : expected)) {
+        *wrong = 1;
+      }
+    }
+  }
+}
+
+/// Rows of one tensor, or two, which begin with elements `begin` and `begin_of_b` of what a body reads, and where it
+/// writes them.
+template <typename T>
+struct RowsToCombine {
+  using In = BitsOf<T>;
+  using Out = In;
+  int rows;
+  int width;
+  int begin;
+  int begin_of_b;
+  int to;
+  int outs;  // behind these, a place that stays zero if what is held is what should be
+
+  __device__ __forceinline__ RowSource<T> RowAt(const In* tensor, int row) const {
+    return {reinterpret_cast<const T*>(tensor) + row * width, width, row > 0, row + 1 < rows};
+  }
+  /// The bits of an element of row `row`, the exclusive or of both rows' if there are kInputs.
+  template <int kInputs>
+  __device__ __forceinline__ auto BitsAt(const In* in, int row) const {
+    return [a = in + begin + row * width, b = in + begin_of_b + row * width](int index) {
+      return static_cast<In>(kInputs == 2 ? a[index] ^ b[index] : a[index]);
+    };
+  }
+};
+
+struct ExclusiveOr {
+  template <typename Unit>
+  __device__ __forceinline__ Unit operator()(const Unit& a, const Unit& b) const {
+    Unit both;
+    for (std::size_t w = 0; w < sizeof(Unit) / 4; ++w) {
+      both.words[w] = a.words[w] ^ b.words[w];
+    }
+    return both;
+  }
+};
+
 /// The rows of a tensor that begins with element `begin` of `in` go to where element `to` of `out` is. Behind all of
 /// these `out` has a place that stays zero if what is held is what should be. A block has a row, and then one of those
 /// that are left.
@@ -70,20 +128,7 @@ struct PassRows {
     const RowSource<T> source{reinterpret_cast<const T*>(in) + first, width, row > 0, first + width < ins};
     held.template Begin<FillMinusInfinity>(group, source, space.In(0));
     held.template Finish<FillMinusInfinity>(group, source, space.In(0));
-    const T fill = FillMinusInfinity::Value<T>();
-    for (int v = 0; v < Held::kVectors; ++v) {
-      const typename Held::Unit vector = held.vectors[v];
-      for (int j = 0; j < Held::kLength; ++j) {
-        const int index = Held::IndexOf(group, v) + j;
-        In found = 0;
-        memcpy(&found, reinterpret_cast<const char*>(&vector) + j * sizeof(T), sizeof(T));
-        In expected = 0;
-        memcpy(&expected, &fill, sizeof(T));
-        if (found != (index < width ? in[first + index] : expected)) {
-          out[outs] = 1;
-        }
-      }
-    }
+    Check(group, held, width, out + outs, [&](int index) { return in[first + index]; });
     T* const y = reinterpret_cast<T*>(out) + to + row * width;
     if (Shape::kOfBlocks && other) {  // see RowWords::Store
       Held::Store(group, y, width, space.Out(), [&](int v, int /*index*/, auto...) { return held.vectors[v]; });

@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
-#include <cstring>
 #include <vector>
 
 #include "kernels/primitives/primitives_test.cuh"
@@ -18,77 +17,38 @@
 namespace kernelwire {
 namespace {
 
-/// A block has the rows of a tensor, which begins with element `begin` of `in`, one after another, and of a second one
-/// from `begin_of_b` on, if kInputs are two, the exclusive or of whose bits and theirs is held. They go to where
-/// element `to` of `out` is; behind them is a place that stays zero if what is held is what should be.
+/// A block has the rows of a tensor, or of two, one after another; they go to where element `to` of `out` is.
 template <typename T, typename Shape, RowAccess kAccess, int kInputs>
-struct StageRows {
+struct StageRows : testing::RowsToCombine<T> {
   using Held = typename Shape::template Held<T, kAccess, kInputs>;
-  using Unit = typename Held::Unit;
-  using In = testing::BitsOf<T>;
-  using Out = In;
-  int rows;
-  int width;
-  int begin;
-  int begin_of_b;
-  int to;
-  int outs;
+  using Bits = testing::BitsOf<T>;
 
-  __device__ RowSource<T> RowAt(const In* tensor, int row) const {
-    return {reinterpret_cast<const T*>(tensor) + row * width, width, row > 0, row + 1 < rows};
-  }
-
-  __device__ void operator()(const In* in, Out* out) const {
+  __device__ void operator()(const Bits* in, Bits* out) const {
     BlockGroup group(1);
     const HeldSpace<T, Shape, kAccess, kInputs> space;
     Held next;
     Held next_of_b;
     const auto ask = [&](int row) {
-      next.template Begin<FillMinusInfinity>(group, RowAt(in + begin, row), space.In(0));
+      next.template Begin<FillMinusInfinity>(group, this->RowAt(in + this->begin, row), space.In(0));
       if (kInputs == 2) {
-        next_of_b.template Begin<FillMinusInfinity>(group, RowAt(in + begin_of_b, row), space.In(1));
+        next_of_b.template Begin<FillMinusInfinity>(group, this->RowAt(in + this->begin_of_b, row), space.In(1));
       }
     };
     ask(0);
-    for (int row = 0; row < rows; ++row) {
-      const RowSource<T> source = RowAt(in + begin, row);
+    for (int row = 0; row < this->rows; ++row) {
+      const RowSource<T> source = this->RowAt(in + this->begin, row);
       Held held = next;
       held.template Take<FillMinusInfinity>(group, source, space.In(0));
       if (kInputs == 2) {
-        next_of_b.TakeInto(held, group, RowAt(in + begin_of_b, row), space.In(1), [](Unit first, const Unit& second) {
-          for (std::size_t w = 0; w < sizeof(Unit) / 4; ++w) {
-            first.words[w] ^= second.words[w];
-          }
-          return first;
-        });
+        next_of_b.TakeInto(held, group, this->RowAt(in + this->begin_of_b, row), space.In(1), testing::ExclusiveOr{});
       }
-      if (row + 1 < rows) {
+      if (row + 1 < this->rows) {
         ask(row + 1);
       }
       held.template Finish<FillMinusInfinity>(group, source, space.In(0));
-      Check(group, held, in + row * width, out);
-      Held::Store(group, reinterpret_cast<T*>(out) + to + row * width, width, space.Out(),
+      testing::Check(group, held, this->width, out + this->outs, this->template BitsAt<kInputs>(in, row));
+      Held::Store(group, reinterpret_cast<T*>(out) + this->to + row * this->width, this->width, space.Out(),
                   [&](int v, int /*index*/, auto...) { return held.vectors[v]; });
-    }
-  }
-
-  __device__ void Check(const BlockGroup& group, const Held& held, const In* in, Out* out) const {
-    const T fill = FillMinusInfinity::Value<T>();
-    for (int v = 0; v < Held::kVectors; ++v) {
-      const Unit vector = held.vectors[v];
-      for (int j = 0; j < Held::kLength; ++j) {
-        const int index = Held::IndexOf(group, v) + j;
-        In found = 0;
-        memcpy(&found, reinterpret_cast<const char*>(&vector) + j * sizeof(T), sizeof(T));
-        In expected = 0;
-        memcpy(&expected, &fill, sizeof(T));
-        if (index < width) {
-          expected = kInputs == 2 ? static_cast<In>(in[begin + index] ^ in[begin_of_b + index]) : in[begin + index];
-        }
-        if (found != expected) {
-          out[outs] = 1;
-        }
-      }
     }
   }
 };
@@ -119,7 +79,7 @@ class RowStagedTest : public testing::DeviceBodyTest {
         const int of_tensor = (begin + kRows * width + kOfGranule - 1) / kOfGranule * kOfGranule;
         const int outs = to + kRows * width + kOfGranule;
         const auto in = testing::Numbered<testing::BitsOf<T>>(kInputs * of_tensor);
-        const auto out = Run(StageRows<T, Shape, kAccess, kInputs>{kRows, width, begin, of_tensor + begin, to, outs},
+        const auto out = Run(StageRows<T, Shape, kAccess, kInputs>{{kRows, width, begin, of_tensor + begin, to, outs}},
                              in, static_cast<std::size_t>(outs) + 1, shape);
         EXPECT_EQ(out.back(), 0) << "what is held";
         for (int i = 0; i < outs; ++i) {
