@@ -114,18 +114,6 @@ cudaError_t LaunchHeldBy(const Arguments& arguments, std::int64_t rows, cudaStre
                     Kernels::template kHeld<Shape, kAccess>>(arguments, rows, stream);
 }
 
-/// The shape of threads that hold in registers what those of `Shape` do.
-template <typename Shape, typename = void>
-struct ShapeInRegisters {
-  using Type = Shape;
-};
-template <typename Shape>
-struct ShapeInRegisters<Shape, std::void_t<typename Shape::InRegisters>> {
-  using Type = typename Shape::InRegisters;
-};
-template <typename Shape>
-using InRegisters = typename ShapeInRegisters<Shape>::Type;
-
 /// Launches rows that threads of `Shape` hold in words, as those that begin anywhere are held in the usual launch.
 template <typename T, typename Kernels, typename Shape, typename Arguments>
 cudaError_t LaunchHeldInWords(RowAccess access, const Arguments& arguments, std::int64_t rows, cudaStream_t stream) {
@@ -137,13 +125,14 @@ cudaError_t LaunchHeldInWords(RowAccess access, const Arguments& arguments, std:
   }
   if constexpr (Shape::kOfBlocks && HasStayingClusters(Kernels::kWork, sizeof(T), kWords)) {
     if (arguments.tuning.stays) {
-      return LaunchHeldBy<T, Kernels, StagedWordShape<InRegisters<Shape>>, RowAccess::kOdd>(arguments, rows, stream);
+      return LaunchHeldBy<T, Kernels, StagedWordShape<typename Shape::InRegisters>, RowAccess::kOdd>(arguments, rows,
+                                                                                                     stream);
     }
   }
   if constexpr (Shape::kOfBlocks &&
                 HasKeptClusters(Kernels::kWork, sizeof(T), kWords, Shape::BlockThreads(RowAccess::kOdd))) {
     if (arguments.tuning.keeps_parameters && arguments.tuning.cluster_blocks > 1) {
-      using Its = InRegisters<Shape>;
+      using Its = typename Shape::InRegisters;
       using Held = std::conditional_t<sizeof(T) == 4, StagedWordShape<Its>, Its>;
       constexpr std::int64_t kAlike = 4 / sizeof(T);  // elements of a word, with which rows begin by turns
       return LaunchKeptByClusters<Its, HeldSpace<T, Held, RowAccess::kOdd, 1>,

@@ -127,6 +127,7 @@ template <typename GroupType, int kWords, int kFirst, int kMostThreads = BlockTh
           int kAtATime = 0>
 struct RowShapeOfWords {
   using Group = GroupType;
+  using InRegisters = RowShapeOfWords;  // the same shares there
   static constexpr bool kOfWords = true;
   static constexpr bool kWholeBlocks = true;
   static constexpr bool kInShared = false;
@@ -196,7 +197,7 @@ struct StagedWordShape : StayingShape<Shape> {
 template <int kWords, int kMostThreads, int kAtATime>
 struct RowShapeInShared : RowShapeOfWords<BlockGroup, kWords, 0, kMostThreads, kAtATime> {
   static constexpr bool kInShared = true;
-  /// The same shares in registers; for clusters that stay.
+  /// For clusters that stay.
   using InRegisters = RowShapeOfWords<BlockGroup, kWords, 0, kMostThreads, 2>;
 
   template <typename T, RowAccess kAccess, int kInputs>

@@ -58,8 +58,9 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess), Shape::ResidentB
   const int blocks = arguments.tuning.cluster_blocks;
   TicketRows<1> tickets(arguments.tickets, blocks);
   BlockGroup group(blocks);
-  constexpr auto kBytesOf = &HeldSpace<T, Shape, kAccess, 1>::BytesOfBlock;  // before them
-  const ParametersOfThread<Held> kept(group, arguments, granules_of_block + kBytesOf(blockDim.x) / sizeof(Granule));
+  using Space = HeldSpace<T, Shape, kAccess, 1>;  // parameters lie behind it
+  const ParametersOfThread<Held> kept(group, arguments,
+                                      granules_of_block + Space::BytesOfBlock(blockDim.x) / sizeof(Granule));
   NormaliseKeptRows<T, Shape, kAccess>(
       arguments, tickets, group, [&](int v, auto& weights, auto& biases, auto...) { kept.Values(v, weights, biases); });
 }

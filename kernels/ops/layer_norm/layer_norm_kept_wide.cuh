@@ -35,9 +35,9 @@ __global__ void __launch_bounds__(MostThreadsOfKeptCluster(Shape::kBytes / 4), 2
     LayerNormWideKeptKernel(const __grid_constant__ LayerNormArguments arguments) {
   AwaitEarlierWork(arguments);
   using Staged = StagedWordShape<Shape>;
-  constexpr auto kBytesOf = &HeldSpace<float, Staged, RowAccess::kOdd, 1>::BytesOfBlock;  // before the parameters
+  using Space = HeldSpace<float, Staged, RowAccess::kOdd, 1>;  // parameters lie behind it
   extern __shared__ Granule granules_of_block[];
-  auto* const pairs = reinterpret_cast<float2*>(granules_of_block + kBytesOf(blockDim.x) / sizeof(Granule));
+  auto* const pairs = reinterpret_cast<float2*>(granules_of_block + Space::BytesOfBlock(blockDim.x) / sizeof(Granule));
   const int blocks = arguments.tuning.cluster_blocks;
   TicketRows<1> tickets(arguments.tickets, blocks);
   BlockGroup group(blocks, true);
