@@ -16,6 +16,7 @@
 #include "kernels/primitives/row_loop.cuh"
 #include "kernels/primitives/row_parts.h"
 #include "kernels/primitives/row_room.cuh"
+#include "kernels/primitives/row_shape_choice.cuh"
 #include "kernels/primitives/row_shapes.cuh"
 #include "kernels/primitives/row_space.cuh"
 #include "kernels/primitives/row_staying.h"
