@@ -14,7 +14,7 @@ std::int64_t LeastMibOf(const RowTuning& tuning, std::int64_t row_bytes) {
   if (tuning.method == RowTuning::Method::kLanes) {
     return tuning.threads < 32 ? 12 : 192;
   }
-  return tuning.cluster_blocks == 1 ? 48 : row_bytes <= 64 * kKiB ? 64 : row_bytes <= 224 * kKiB ? 128 : 32;
+  return tuning.cluster_blocks == 1 ? 48 : row_bytes > 180 * kKiB && row_bytes <= 224 * kKiB ? 64 : 24;
 }
 
 /// Rows that a block takes at a time: few, since the last ones leave others without work, but so many that tickets are
@@ -74,6 +74,8 @@ RowTuning KeepParametersOfMany(RowWork work, std::int64_t row_bytes, std::int64_
   tuning.rows_of_block = of_lanes ? ThreadsOfKeptBlock(tuning.vectors) / tuning.threads : 1;
   tuning.turns = TurnsOf(tuning, row_bytes, mib);
   tuning.rows_ahead = 0;  // a block asks for its next one
+  // Of which a multiprocessor has but two at a time, one with two of a cluster's would be late.
+  tuning.balanced = tuning.cluster_blocks > 2 && tuning.threads * tuning.vectors <= 256 * 24;
   return tuning;
 }
 

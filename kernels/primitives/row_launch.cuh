@@ -134,9 +134,8 @@ cudaError_t LaunchHeldInWords(RowAccess access, const Arguments& arguments, std:
                 HasKeptClusters(Kernels::kWork, sizeof(T), kWords, Shape::BlockThreads(RowAccess::kOdd))) {
     if (arguments.tuning.keeps_parameters && arguments.tuning.cluster_blocks > 1) {
       using Its = typename Shape::InRegisters;
-      using Held = std::conditional_t<sizeof(T) == 4, StagedWordShape<Its>, Its>;
       constexpr std::int64_t kAlike = 4 / sizeof(T);  // elements of a word, with which rows begin by turns
-      return LaunchKeptByClusters<Its, HeldSpace<T, Held, RowAccess::kOdd, 1>,
+      return LaunchKeptByClusters<Its, HeldSpace<T, StagedWordShape<Its>, RowAccess::kOdd, 1>,
                                   Kernels::template KeptByClusters<Its, RowAccess::kOdd>(), kAlike>(arguments, rows,
                                                                                                     stream);
     }

@@ -110,16 +110,57 @@ struct WordsOfCluster {
     }
     blocks = (row_words + Held() - 1) / Held();
   }
+  /// Of so many threads.
+  WordsOfCluster(int words_of_thread, int threads_of_block, std::int64_t row_words)
+      : words(words_of_thread), threads(threads_of_block), blocks((row_words + Held() - 1) / Held()) {}
   std::int64_t Held() const { return std::int64_t{threads} * words; }
 };
 
 /// Whether a multiprocessor that has registers for so many warps has them for a whole number of these blocks.
 bool FillRegisters(const WordsOfCluster& cluster, int warps) { return warps % (cluster.threads / 32) == 0; }
 
+/// Blocks of 16-bit layer_norm, which keep parameters beside a row that is on its way: three times what threads hold is
+/// what a multiprocessor has room for. The order is that of choice where several are as good.
+struct KeepingBlocks {
+  int threads;
+  int words;
+  int at_a_time;   // of a multiprocessor
+  int hundredths;  // of the speed of the first, if both are as busy
+};
+constexpr KeepingBlocks kKeepingBlocks[] = {{128, 28, 5, 100}, {128, 24, 5, 93}, {160, 24, 4, 93}, {160, 28, 4, 93},
+                                            {192, 24, 4, 93},  {192, 28, 3, 92}, {256, 24, 3, 92}, {224, 28, 2, 74}};
+
+/// How much of what they could do the multiprocessors of a group do for rows that such clusters share, in hundredths of
+/// a thousandth: those that have the most blocks take as long as if others had as many, and what shares have empty
+/// takes as long as if it were not. An H200's speeds follow this to a few hundredths.
+std::int64_t BusyFor(std::int64_t row_words, const WordsOfCluster& cluster, const KeepingBlocks& its) {
+  const std::int64_t clusters = kMultiprocessorsOfGroup * its.at_a_time / cluster.blocks;
+  const std::int64_t most = (clusters * cluster.blocks + kMultiprocessorsOfGroup - 1) / kMultiprocessorsOfGroup;
+  return its.hundredths * 1000 * clusters * row_words / (kMultiprocessorsOfGroup * most * cluster.Held());
+}
+
+/// 16-bit rows of layer_norm: the shares that keep multiprocessors busiest, up to 1.2 times as fast as the fewest
+/// blocks.
+WordsOfCluster ShareBesideParameters(std::int64_t row_words) {
+  WordsOfCluster best(28, row_words);  // of the longest
+  std::int64_t busiest = 0;
+  for (const KeepingBlocks& its : kKeepingBlocks) {
+    const WordsOfCluster next(its.words, its.threads, row_words);
+    if (next.blocks > 1 && next.blocks <= kMostBlocksOfRow && BusyFor(row_words, next, its) > busiest) {
+      busiest = BusyFor(row_words, next, its);
+      best = next;
+    }
+  }
+  return best;
+}
+
 /// Small blocks begin and end often, each at its own time, so that a multiprocessor always has some that read and some
-/// that write; as many of them as have a share each, and no power of two, leave little empty. Of softmax and layer_norm
-/// threads have 24 words, unless others leave so much less empty that it makes good what they are slower by.
+/// that write; as many of them as have a share each, and no power of two, leave little empty. Of softmax and FP32
+/// layer_norm threads have 24 words, unless others leave so much less empty that it makes good what they are slower by.
 WordsOfCluster ShareAmongBlocks(RowWork work, std::int64_t row_words, int element_bytes) {
+  if (work == RowWork::kMoments && element_bytes == 2) {
+    return ShareBesideParameters(row_words);
+  }
   const WordsOfCluster most(28, row_words);
   if (AreNorms(work)) {
     constexpr int kUsual = 3;

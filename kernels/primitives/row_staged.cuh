@@ -22,32 +22,65 @@
 
 namespace kernelwire {
 
+/// What a warp copies of each row, as memory has it: at most so many granules, on their way to a place in shared
+/// memory. All lanes call each function.
+template <int kMostGranules>
+struct StagedSpan {
+  /// Of the place: a copy, which begins with the first or the second of them, and a barrier.
+  static constexpr int kGranules = (kMostGranules + 3) / 2 * 2;
+
+  /// Once, before all else; lanes meet before any waits.
+  static __device__ __forceinline__ void Open(Granule* place) {
+    if (threadIdx.x % 32 == 0) {
+      BeginBarrier(BarrierOf(place));
+    }
+  }
+  /// Asks for the `span()` of a row. All lanes have met since they read what was there before.
+  template <typename FindSpan>
+  static __device__ __forceinline__ void Begin(Granule* place, const FindSpan& span) {
+    if (threadIdx.x % 32 == 0) {
+      const GranuleSpan its = span();
+      ExpectBytes(BarrierOf(place), static_cast<unsigned>(its.bytes));
+      if (its.bytes > 0) {
+        CopyInBulk(SharedAddressOf(CopyAt(place, its)), its.first, static_cast<unsigned>(its.bytes), BarrierOf(place),
+                   CachePriority::kLong);
+      }
+    }
+  }
+  /// Waits for that of the `turn`-th row, the first of which is 0.
+  static __device__ __forceinline__ void Await(Granule* place, unsigned turn) {
+    AwaitBytes(BarrierOf(place), turn % 2);
+  }
+  static __device__ __forceinline__ Granule* CopyAt(Granule* place, const GranuleSpan& span) {
+    return place + ByteOfOtherHalf(span.first) / sizeof(Granule);
+  }
+
+ private:
+  static __device__ __forceinline__ SharedAddress BarrierOf(Granule* place) {
+    return SharedAddressOf(place + kMostGranules + 1);
+  }
+};
+
 /// `Held`, RowVectors of plain rows, ShiftedVectors or RowWords, whose rows come so. All lanes of a warp call Begin,
 /// Take, Finish and Store together; Take follows Begin, in a copy of what that was called of, and Begin of the next row
 /// comes behind it. Compute capability 9.0 and above.
 template <typename Held>
 struct StagedRow : Held {
   using T = typename Held::Element;
-  /// Of shared memory, of a warp: what it copies of a row, from one of two granules on, and a barrier.
+  using Span = StagedSpan<Held::kMostGranulesOfSpan>;
+  /// Of shared memory, of a warp.
   template <typename Group>
-  static constexpr int kGranulesIn = (Held::kMostGranulesOfSpan + 3) / 2 * 2;
+  static constexpr int kGranulesIn = Span::kGranules;
   template <typename Group>
   static constexpr int kGranulesOut = 0;
 
   /// Asks for a row.
   template <typename Fill, typename Group>
   __device__ __forceinline__ void Begin(const Group& group, const RowSource<T>& row, Granule* place) {
-    if (group.lane() == 0) {
-      const GranuleSpan span = Held::SpanOf(group, row);
-      if (turn_ == 0) {
-        BeginBarrier(BarrierOf(place));
-      }
-      ExpectBytes(BarrierOf(place), static_cast<unsigned>(span.bytes));
-      if (span.bytes > 0) {
-        CopyInBulk(SharedAddressOf(CopyAt(place, span)), span.first, static_cast<unsigned>(span.bytes),
-                   BarrierOf(place), CachePriority::kLong);
-      }
+    if (turn_ == 0) {
+      Span::Open(place);
     }
+    Span::Begin(place, [&] { return Held::SpanOf(group, row); });
     ++turn_;
   }
 
@@ -55,7 +88,7 @@ struct StagedRow : Held {
   template <typename Fill, typename Group>
   __device__ __forceinline__ void Take(const Group& group, const RowSource<T>& row, Granule* place) {
     Await(place);
-    this->template TakeFrom<Fill>(group, row, CopyAt(place, Held::SpanOf(group, row)));
+    this->template TakeFrom<Fill>(group, row, Span::CopyAt(place, Held::SpanOf(group, row)));
     __syncwarp();
   }
   /// The same of a second row, which `first`, that has taken another, is combined with (CombineFrom).
@@ -63,7 +96,7 @@ struct StagedRow : Held {
   __device__ __forceinline__ void TakeInto(Held& first, const Group& group, const RowSource<T>& row, Granule* place,
                                            const Combine& combine) const {
     Await(place);
-    first.CombineFrom(group, row, CopyAt(place, Held::SpanOf(group, row)), combine);
+    first.CombineFrom(group, row, Span::CopyAt(place, Held::SpanOf(group, row)), combine);
     __syncwarp();
   }
 
@@ -72,13 +105,7 @@ struct StagedRow : Held {
     if (turn_ == 1) {
       __syncwarp();  // the barrier has begun
     }
-    AwaitBytes(BarrierOf(place), (turn_ - 1) % 2);
-  }
-  static __device__ __forceinline__ SharedAddress BarrierOf(Granule* place) {
-    return SharedAddressOf(place + Held::kMostGranulesOfSpan + 1);
-  }
-  static __device__ __forceinline__ Granule* CopyAt(Granule* place, const GranuleSpan& span) {
-    return place + ByteOfOtherHalf(span.first) / sizeof(Granule);
+    Span::Await(place, turn_ - 1);
   }
 
   unsigned turn_ = 0;  // rows that have been asked for

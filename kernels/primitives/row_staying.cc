@@ -13,8 +13,6 @@ std::int64_t LeastMibOf(RowWork work, std::int64_t row_bytes, int element_bytes)
   return row_bytes > short_kib * kKiB ? 32 : 384;
 }
 
-/// A cluster is in one group of a device's multiprocessors, most of which have 16 or some more.
-constexpr std::int64_t kMultiprocessorsOfGroup = 16;
 /// Warps that a multiprocessor has at a time, of threads with the registers for a row and the next one.
 constexpr std::int64_t kWarpsOfMultiprocessor = 16;
 

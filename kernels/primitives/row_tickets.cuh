@@ -61,6 +61,13 @@ class TicketRows {
   /// Which of every kAlike rows the cluster has.
   __device__ __forceinline__ unsigned Kind() const { return kAlike == 1 ? 0 : Cluster() % kAlike; }
 
+  /// Counts the cluster's rows, from 0 on, up to some multiple of two, and so on.
+  __device__ __forceinline__ unsigned Turn() const {
+    unsigned code = code_;
+    asm volatile("" : "+r"(code));
+    return (code - kFirstSlot) % kSlots;
+  }
+
   /// Found anew each time, rather than remembered beside the code.
   __device__ __forceinline__ unsigned Row() const {
     unsigned code = code_;

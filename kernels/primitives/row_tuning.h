@@ -114,6 +114,8 @@ constexpr bool AreOfPlainWarp(RowWork work, int element_bytes, int vectors) {
 }
 inline constexpr std::int64_t kBytesOfStretch = 2048;
 inline constexpr int kMostBlocksOfRow = 16;  // of a cluster
+/// A cluster is in one group of a device's multiprocessors, most of which have 16 or some more.
+inline constexpr std::int64_t kMultiprocessorsOfGroup = 16;
 /// What a single block holds at most: 512 threads with 128 bytes each.
 inline constexpr std::int64_t kLongestRowOfBlock = std::int64_t{1} << 16;
 /// The same in words: 448 threads with 28 each. A multiprocessor has two such blocks at a time, of which one reads

@@ -18,6 +18,7 @@
 #include "kernels/primitives/granule.cuh"
 #include "kernels/primitives/row_group.cuh"
 #include "kernels/primitives/row_moments.cuh"
+#include "kernels/primitives/row_vectors.cuh"
 
 namespace kernelwire {
 
@@ -83,6 +84,8 @@ struct SpanOfWords<BlockGroup, kWords> {
 
   __device__ __forceinline__ int FirstWord(int width) const { return (FirstElement(width) + 1) / 2; }
   __device__ __forceinline__ int FirstElement(int width) const { return width - left; }
+  /// Found anew behind Forget, too.
+  __device__ __forceinline__ int LeftOfWarp() const { return left + 2 * Lane(); }
   __device__ __forceinline__ bool IsShared(int width) const { return left > width; }
   __device__ __forceinline__ bool Leads() const { return odd && Lane() == 0; }
   __device__ __forceinline__ bool IsFull() const { return left_of_warp >= kStep * kWords; }
@@ -124,6 +127,32 @@ struct WordsInPlace {
       if (span.Leads() && span.left > kWords * Span::kStep) {
         following_ = HalfAt(from + kWords * Span::kStep);
       }
+    }
+  }
+
+  /// What a block's warp reads of a row, as memory has it, of which `from` is its first word; and the same from a copy
+  /// of that (row_staged.cuh). Of what lies beyond the row in its last granule anything may come.
+  static constexpr int kMostGranulesOfSpan = 8 * kWords + 2;
+  static __device__ __forceinline__ GranuleSpan SpanOf(const Span& span, const T* from) {
+    constexpr int kMostBytes = 128 * kWords + 2;  // and the element behind the last word
+    const int odd = OddBytesOf(from);
+    const int left = span.LeftOfWarp();
+    return {reinterpret_cast<const unsigned char*>(from) - odd,
+            left > 0 ? (odd + min(2 * left, kMostBytes) + 15) / 16 * 16 : 0};
+  }
+  __device__ __forceinline__ void TakeFrom(const Span& span, const T* from, const Granule* copy) {
+    const auto* const first =
+        reinterpret_cast<const unsigned*>(reinterpret_cast<const unsigned char*>(copy) + OddBytesOf(from)) +
+        threadIdx.x % 32;
+    const bool full = span.IsFull();
+#pragma unroll
+    for (int v = 0; v < kWords; ++v) {
+      if (full || span.left > v * Span::kStep) {
+        words[v].words[0] = first[32 * v];
+      }
+    }
+    if (span.Leads()) {
+      following_ = first[32 * kWords];
     }
   }
 

@@ -13,6 +13,7 @@
 #include "kernels/primitives/row_moments.cuh"
 #include "kernels/primitives/row_passing_test.cuh"
 #include "kernels/primitives/row_shapes.cuh"
+#include "kernels/primitives/row_staged.cuh"
 #include "kernels/primitives/row_tuning.h"
 #include "kernels/primitives/row_words_in_place.cuh"
 
@@ -24,8 +25,8 @@ using Bits = testing::BitsOf<Element>;
 
 /// Rows of a tensor that begins with element `begin` of `in` go to the same place of `out`, each element but for its
 /// last bit. Behind them `out` has a place that stays zero if deviations are what they should be. A block has one, or a
-/// warp's lanes have some that begin alike.
-template <typename Shape>
+/// warp's lanes have some that begin alike. `kStaged`: a block's come by shared memory.
+template <typename Shape, bool kStaged>
 struct PassInPlace {
   using In = Bits;
   using Out = Bits;
@@ -47,7 +48,11 @@ struct PassInPlace {
     const auto* const x = reinterpret_cast<const Element*>(in) + first;
     const typename Kept::Span span(width, first % 2);
     Kept kept = {};
-    kept.Load(span, x + span.FirstElement(width), row + 1 == rows);
+    if constexpr (kStaged) {
+      Take(kept, span, x + (width - span.LeftOfWarp()));
+    } else {
+      kept.Load(span, x + span.FirstElement(width), row + 1 == rows);
+    }
     constexpr float kMean = 0.3F;
     const Deviations<float> found = kept.DeviationsFrom(group, span, kMean);
     const Deviations<float> expected = ExpectedFrom(group, x, row, kMean);
@@ -57,6 +62,17 @@ struct PassInPlace {
     }
     Kept::Store(span, reinterpret_cast<Element*>(out) + first + span.FirstElement(width), width,
                 [&](int v) { return Word{kept.words[v].words[0] ^ 0x00010001U}; });
+  }
+
+  __device__ static void Take(Kept& kept, const typename Kept::Span& span, const Element* from) {
+    using Staged = StagedSpan<Kept::kMostGranulesOfSpan>;
+    extern __shared__ Granule granules_of_block[];
+    Granule* const place = granules_of_block + threadIdx.x / 32 * Staged::kGranules;
+    Staged::Open(place);
+    Staged::Begin(place, [&] { return Kept::SpanOf(span, from); });
+    __syncwarp();
+    Staged::Await(place, 0);
+    kept.TakeFrom(span, from, Staged::CopyAt(place, Kept::SpanOf(span, from)));
   }
 
   __device__ Deviations<float> ExpectedFrom(const Group& group, const Element* x, int row, float mean) const {
@@ -71,9 +87,11 @@ struct PassInPlace {
 class RowWordsInPlaceTest : public testing::DeviceBodyTest {
  protected:
   /// Rows of `width` elements, of which the first begins with a word, or in the middle of one.
-  template <typename Shape>
+  template <typename Shape, bool kStaged = false>
   void ExpectRowsPass(int width, unsigned threads) {
+    using Pass = PassInPlace<Shape, kStaged>;
     constexpr int kRows = 4;
+    constexpr std::size_t kOfGranule = kElementsOfGranule<Element>;
     for (const int begin : {0, 1}) {
       if (begin > width % 2) {
         continue;  // no rows of even widths do
@@ -83,12 +101,16 @@ class RowWordsInPlaceTest : public testing::DeviceBodyTest {
       LaunchShape shape;
       shape.blocks = Shape::kOfBlocks ? kRows : kRows * Shape::Group::kLanes / 32;
       shape.threads = threads;
+      if constexpr (kStaged) {
+        using Staged = StagedSpan<Pass::Kept::kMostGranulesOfSpan>;
+        shape.shared_bytes = std::size_t{threads} / 32 * Staged::kGranules * sizeof(Granule);
+      }
       const auto count = static_cast<std::size_t>(begin + kRows * width);
-      std::vector<Bits> in(count);
-      for (std::size_t i = 0; i < count; ++i) {
+      std::vector<Bits> in((count + kOfGranule - 1) / kOfGranule * kOfGranule);  // whole granules are copied
+      for (std::size_t i = 0; i < in.size(); ++i) {
         in[i] = static_cast<Bits>(0x3C00 + i * 7919 % 1024);  // from 1/128 to 2
       }
-      const std::vector<Bits> out = Run(PassInPlace<Shape>{kRows, width, begin}, in, count + 1, shape);
+      const std::vector<Bits> out = Run(Pass{kRows, width, begin}, in, count + 1, shape);
       EXPECT_EQ(out[count], 0) << "deviations";
       for (std::size_t i = 0; i < count; ++i) {
         ASSERT_EQ(out[i], i < static_cast<std::size_t>(begin) ? 0U : in[i] ^ 1U) << "element " << i;
@@ -113,7 +135,7 @@ class RowWordsInPlaceTest : public testing::DeviceBodyTest {
     }
   }
 
-  template <int kIndex>
+  template <int kIndex, bool kStaged = false>
   void ExpectRowsOfBlocksPass() {
     constexpr const BlockWordShapes& kShapes = WordsOfBlocks(RowWork::kMoments);
     constexpr BlockWords kIts = kShapes.by_words[kIndex];
@@ -122,10 +144,10 @@ class RowWordsInPlaceTest : public testing::DeviceBodyTest {
     // The last warp has all of its words, or one element less, or half of a word, or nothing.
     for (const int width : {3 * kOfWarp, 3 * kOfWarp - 1, 2 * kOfWarp + 1, 2 * kOfWarp, 2 * kOfWarp - 1,
                             2 * kOfWarp + 333, 2 * kOfWarp + 64}) {
-      ExpectRowsPass<Shape>(width, 96);
+      ExpectRowsPass<Shape, kStaged>(width, 96);
     }
     if constexpr (kIndex + 1 < kShapes.count) {
-      ExpectRowsOfBlocksPass<kIndex + 1>();
+      ExpectRowsOfBlocksPass<kIndex + 1, kStaged>();
     }
   }
 };
@@ -133,6 +155,13 @@ class RowWordsInPlaceTest : public testing::DeviceBodyTest {
 TEST_F(RowWordsInPlaceTest, LanesSumRowsAsInWordsOfTheirOwnAndWriteThem) { ExpectRowsOfLanesPass<0>(); }
 
 TEST_F(RowWordsInPlaceTest, BlocksSumRowsAsInWordsOfTheirOwnAndWriteThem) { ExpectRowsOfBlocksPass<0>(); }
+
+TEST_F(RowWordsInPlaceTest, RowsOfBlocksComeBySharedMemory) {
+  if (!DeviceHasClusters()) {
+    GTEST_SKIP() << "needs compute capability 9.0";
+  }
+  ExpectRowsOfBlocksPass<0, true>();
+}
 
 }  // namespace
 }  // namespace kernelwire

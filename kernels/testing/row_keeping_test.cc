@@ -42,12 +42,12 @@ TEST(RowKeepingTest, BlocksKeepParametersOfLargeTensorsOfRowsInWordsWhereMemoryI
   EXPECT_FALSE(keeps(RowWork::kMoments, 301, 2, 11, true));
   EXPECT_FALSE(keeps(RowWork::kMoments, 201, 2, 512, true)) << "four a warp";
   EXPECT_TRUE(keeps(RowWork::kMoments, 20001, 2, 512, true)) << "a large block each";
-  EXPECT_TRUE(keeps(RowWork::kMoments, 21505, 2, 64, true)) << "several blocks each";
-  EXPECT_FALSE(keeps(RowWork::kMoments, 21505, 2, 63, true));
-  EXPECT_TRUE(keeps(RowWork::kMoments, 65537, 2, 128, true));
-  EXPECT_FALSE(keeps(RowWork::kMoments, 65537, 2, 127, true));
-  EXPECT_TRUE(keeps(RowWork::kMoments, 131073, 2, 32, true));
-  EXPECT_FALSE(keeps(RowWork::kMoments, 131073, 2, 31, true));
+  EXPECT_TRUE(keeps(RowWork::kMoments, 21505, 2, 24, true)) << "several blocks each";
+  EXPECT_FALSE(keeps(RowWork::kMoments, 21505, 2, 23, true));
+  EXPECT_TRUE(keeps(RowWork::kMoments, 100001, 2, 64, true));
+  EXPECT_FALSE(keeps(RowWork::kMoments, 100001, 2, 63, true));
+  EXPECT_TRUE(keeps(RowWork::kMoments, 131073, 2, 24, true));
+  EXPECT_FALSE(keeps(RowWork::kMoments, 131073, 2, 23, true));
   EXPECT_FALSE(keeps(RowWork::kMoments, 350001, 2, 512, true)) << "in blocks that are too large";
   for (const RowWork work : {RowWork::kOneSum, RowWork::kTwoInputs, RowWork::kSoftmax}) {
     EXPECT_FALSE(keeps(work, 1301, 2, 512, true));
@@ -55,7 +55,12 @@ TEST(RowKeepingTest, BlocksKeepParametersOfLargeTensorsOfRowsInWordsWhereMemoryI
   EXPECT_EQ(Tune(RowWork::kMoments, 4097, 2, 512, true).ToString(),
             "128 threads x 80 bytes, 1 blocks a row, 4 times, keeps parameters");
   EXPECT_EQ(Tune(RowWork::kMoments, 65537, 2, 512, true).ToString(),
-            "128 threads x 96 bytes, 11 blocks a row, balanced, keeps parameters");
+            "128 threads x 112 bytes, 10 blocks a row, balanced, keeps parameters");
+  EXPECT_EQ(Tune(RowWork::kMoments, 163841, 2, 512, true).ToString(),
+            "192 threads x 112 bytes, 16 blocks a row, balanced, keeps parameters");
+  EXPECT_EQ(Tune(RowWork::kMoments, 200001, 2, 512, true).ToString(),
+            "224 threads x 112 bytes, 16 blocks a row, keeps parameters")
+      << "two of them a multiprocessor";
   EXPECT_EQ(Tune(RowWork::kMoments, 85001, 4, 512, true).ToString(),
             "192 threads x 112 bytes, 16 blocks a row, looking ahead, balanced, keeps parameters");
 }

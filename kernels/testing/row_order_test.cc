@@ -181,15 +181,11 @@ TEST(LargestTensorsTest, RowsOfTheLargestTensorsAreThoseOfSmallOnes) {
       for (const std::int64_t width : {257, 258, 301, 351, 385, 511}) {
         ExpectRowsOfLargeTensorAlike(order, width, 0, *device, 13);
       }
-      // Clusters of blocks.
-      for (const std::int64_t width : {21505, 25001, 28002, 29001, 32001}) {
+      // Clusters of blocks, with every number of threads and words.
+      for (const std::int64_t width :
+           {21505,  22001,  25001,  28002,  29001,  33001,  40001,  57345,  65537,  65540,  80001,  100001,
+            114001, 120001, 131073, 131074, 145001, 160001, 180001, 190001, 200001, 220001, 262145, 286719}) {
         ExpectRowsOfLargeTensorAlike(order, width, 0, *device, 65);
-      }
-      for (const std::int64_t width : {40001, 65537, 65540, 80001, 114001}) {
-        ExpectRowsOfLargeTensorAlike(order, width, 0, *device, 129);
-      }
-      for (const std::int64_t width : {114691, 131073, 131074, 145001, 160001, 180001, 220001, 262145, 286719}) {
-        ExpectRowsOfLargeTensorAlike(order, width, 0, *device, 33);
       }
       for (const std::int64_t width : {4097, 9501}) {
         ExpectRowsOfLargeTensorAlike(order, width, 0, *device, 385);

@@ -22,11 +22,37 @@ TEST(RowShareTest, SmallBlocksShareLongOddRows) {
           continue;
         }
         SCOPED_TRACE(std::to_string(row_bytes) + " bytes: " + tuning.ToString());
-        EXPECT_EQ(tuning.threads, 128);
+        if (work == RowWork::kMoments && element_bytes == 2) {
+          EXPECT_LE(tuning.threads, 192);
+        } else {
+          EXPECT_EQ(tuning.threads, 128);
+        }
         const std::int64_t of_block = std::int64_t{4} * tuning.threads * tuning.vectors;
         EXPECT_LT(of_block * (tuning.cluster_blocks - 1), row_bytes) << "no block has nothing";
       }
     }
+  }
+}
+
+/// By blocks of which as many as there is room for fill 16 multiprocessors evenly: 80 of 128 threads with 28 words, 64
+/// of 160, or 192 with 24, 48 of 256.
+TEST(RowShareTest, BlocksThatShareOddRowsOfLayerNormKeepMultiprocessorsBusy) {
+  struct Expected {
+    std::int64_t width;
+    int threads;
+    int words;
+    int blocks;
+  };
+  for (const Expected& its : {Expected{22001, 160, 24, 3}, Expected{33001, 128, 28, 5}, Expected{50257, 128, 28, 8},
+                              Expected{57345, 128, 24, 10}, Expected{61441, 160, 28, 7}, Expected{65537, 128, 28, 10},
+                              Expected{80001, 160, 28, 9}, Expected{100001, 128, 28, 14}, Expected{120001, 160, 24, 16},
+                              Expected{163841, 192, 28, 16}, Expected{190001, 256, 24, 16},
+                              Expected{200001, 224, 28, 16}, Expected{270001, 320, 28, 16}}) {
+    const RowTuning tuning = TuneRows(RowWork::kMoments, 2 * its.width, 1000, 2, RowAccess::kOdd, {true, 227 << 10});
+    SCOPED_TRACE(std::to_string(its.width) + ": " + tuning.ToString());
+    EXPECT_EQ(tuning.threads, its.threads);
+    EXPECT_EQ(tuning.vectors, its.words);
+    EXPECT_EQ(tuning.cluster_blocks, its.blocks);
   }
 }
 

@@ -19,7 +19,6 @@
 #include "kernels/primitives/row_kept.cuh"
 #include "kernels/primitives/row_mean.cuh"
 #include "kernels/primitives/row_moments.cuh"
-#include "kernels/primitives/row_tickets.cuh"
 #include "kernels/primitives/row_words_in_place.cuh"
 
 namespace kernelwire {
@@ -76,8 +75,8 @@ struct LayerNormKept {
     kept.Load(span, RowAt(row) + span.FirstElement(Width()), row + 1 == Rows());
     beginning.LoadWithin(RowAt(row));
   }
-  __device__ __forceinline__ void FetchRow(unsigned row, unsigned block = 0, unsigned blocks = 1) const {
-    FetchAhead(RowAt(row), arguments.width * std::int64_t{sizeof(T)}, block, blocks);
+  __device__ __forceinline__ void FetchRow(unsigned row) const {
+    FetchAhead(RowAt(row), arguments.width * std::int64_t{sizeof(T)}, 0, 1);
   }
 
   /// `span()` finds a Span, `row()` the row.
@@ -157,53 +156,6 @@ __device__ __forceinline__ void NormaliseByBlock(LayerNormKept<T, Shape>& own, A
     own.template Store<ResultsOfWords::kFirstBySome>(moments, same_span, [&] { return alike.Row(); });
   }
   alike.End();
-}
-
-/// The same of blocks that share rows, and stay. Each keeps the parameters of its share.
-template <typename T, typename Shape>
-__global__ void __launch_bounds__(MostThreadsOfKeptCluster(Shape::kBytes / 4), 2)
-    LayerNormKeptByClustersKernel(const __grid_constant__ LayerNormArguments arguments) {
-  AwaitEarlierWork(arguments);
-  extern __shared__ Granule granules_of_block[];
-  auto* const pairs = reinterpret_cast<KeptPair<T, Shape>*>(granules_of_block);
-  const int blocks = arguments.tuning.cluster_blocks;
-  TicketRows<2> alike(arguments.tickets, blocks);
-  const BlockGroup group(blocks, true);
-  const int threads_before = static_cast<int>(group.block() * blockDim.x);
-  constexpr int kWords = Shape::kBytes / 4;
-  const int first = threads_before * kWords;
-  LayerNormKept<T, Shape> own{arguments, pairs - first, group};
-  const auto fetch = [&](unsigned row) {
-    if (threadIdx.x == 0 && row < own.Rows()) {
-      own.FetchRow(row, group.block(), static_cast<unsigned>(blocks));
-    }
-  };
-  fetch(alike.Row());
-  const auto odd = static_cast<int>(alike.Kind() & arguments.width & 1);
-  const Segment& only = arguments.table.only;
-  KeepParameters(pairs, static_cast<const T*>(UsualParameterAt(only.inputs[kLayerNormWeightInput])),
-                 static_cast<const T*>(UsualParameterAt(only.inputs[kLayerNormBiasInput])), own.Width(), odd, first,
-                 first + static_cast<int>(blockDim.x) * kWords);
-  __syncthreads();
-  // Beside more words there are no registers for more on its way; FP16 is unpacked by other instructions.
-  constexpr ResultsOfWords kResults =
-      kWords > 24 || std::is_same_v<T, __half> ? ResultsOfWords::kInTurn : ResultsOfWords::kFirst;
-  typename LayerNormKept<T, Shape>::Span span(own.Width(), odd, threads_before);
-  const auto same_span = [&] { return span; };
-#pragma unroll 1
-  for (; alike.HaveOneBefore(own.Rows()); alike.GoOn()) {
-    alike.Ask(group);
-    span.Forget();
-    unsigned kind = alike.Kind();  // remembered anyway; what follows from it is found anew
-    asm volatile("" : "+r"(kind));
-    span.odd = (kind & static_cast<unsigned>(own.Width()) & 1U) != 0;
-    own.Load(span, alike.Row());
-    fetch(alike.Next());
-    const auto moments = own.Reduce(same_span);
-    alike.Tell(group);
-    own.template Store<kResults>(moments, same_span, [&] { return alike.Row(); });
-  }
-  alike.End(group);
 }
 
 /// For the usual launch. The bits are those of LayerNormResidentKernel.

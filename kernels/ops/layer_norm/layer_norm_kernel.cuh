@@ -9,6 +9,7 @@
 #include "kernels/ops/layer_norm/layer_norm_again.cuh"
 #include "kernels/ops/layer_norm/layer_norm_held.cuh"
 #include "kernels/ops/layer_norm/layer_norm_kept.cuh"
+#include "kernels/ops/layer_norm/layer_norm_kept_shared.cuh"
 #include "kernels/ops/layer_norm/layer_norm_kept_vectors.cuh"
 #include "kernels/ops/layer_norm/layer_norm_kept_wide.cuh"
 #include "kernels/ops/layer_norm/layer_norm_row.cuh"
