@@ -45,8 +45,9 @@ bool HasKernels(RowWork work, int element_bytes, const RowTuning& tuning) {
 }
 
 /// Where elements are words each block keeps much beside what is found as fast where it lies.
-RowTuning KeepWideParametersOfMany(std::int64_t mib, RowTuning tuning) {
-  if (mib < 200) {
+RowTuning KeepWideParametersOfMany(std::int64_t row_bytes, std::int64_t mib, RowTuning tuning) {
+  const bool gain_most = row_bytes > 224 * kKiB && row_bytes <= 544 * kKiB;
+  if (mib < (gain_most ? 48 : 96)) {
     return tuning;
   }
   tuning.keeps_parameters = tuning.looks_ahead = true;
@@ -64,7 +65,7 @@ RowTuning KeepParametersOfMany(RowWork work, std::int64_t row_bytes, std::int64_
     return tuning;
   }
   if (element_bytes == 4) {
-    return KeepWideParametersOfMany(mib, tuning);
+    return KeepWideParametersOfMany(row_bytes, mib, tuning);
   }
   if (mib < LeastMibOf(tuning, row_bytes)) {
     return tuning;

@@ -14,14 +14,20 @@ constexpr bool HasKeptParameters(RowWork work, int element_bytes, int lanes) {
   return work == RowWork::kMoments && element_bytes == 2 && lanes >= 16;
 }
 
-/// The same for clusters of blocks of up to so many threads with so many words each; they stay (row_tickets.cuh). Where
-/// elements are words they have a row's parameters at hand, which are twice the row, and look ahead (row_staged.cuh).
+/// The same for clusters of blocks of up to so many threads with so many words each; they stay (row_tickets.cuh), and
+/// the next row is on its way (row_staged.cuh).
 constexpr bool HasKeptClusters(RowWork work, int element_bytes, int words, int threads) {
-  return work == RowWork::kMoments && element_bytes <= 4 && words >= 20 && words <= 36 && words * threads <= 28 * 384;
+  const bool has_room = words <= 36 ? words * threads <= 28 * 384 : element_bytes == 4;
+  return work == RowWork::kMoments && element_bytes <= 4 && words >= 20 && has_room;
 }
 /// The most threads of a block of those. Two of that many, or as many more smaller ones, are what leaves each thread
 /// the registers that it wants.
 constexpr int MostThreadsOfKeptCluster(int words) { return words > 28 ? 256 : words > 24 ? 320 : 384; }
+
+/// Parameters of FP32 rows take twice a row's space. Of rows so long that threads have this many words, or 16 vectors
+/// in blocks of this size, weights are in registers: shared memory has room for two shares on their way, and biases.
+constexpr bool HaveWeightsInRegisters(int words) { return words > 36; }
+inline constexpr int kMostThreadsBesideWeights = 192;
 
 /// The same for rows that lie one after another in whole vectors, and are looked ahead to.
 constexpr bool HasKeptClustersInVectors(RowWork work, int element_bytes, bool looks_ahead) {

@@ -5,6 +5,7 @@
 #include <cuda_runtime.h>
 
 #include "kernels/primitives/row_group.cuh"
+#include "kernels/primitives/row_keeping.h"
 #include "kernels/primitives/row_shapes.cuh"
 #include "kernels/primitives/row_staying.h"
 #include "kernels/primitives/row_tuning.h"
@@ -90,6 +91,11 @@ cudaError_t WithBlockShape(const RowTuning& tuning, F&& f) {
   }
   if constexpr (HasStagedClusters(kWork, kElementBytes)) {
     if (tuning.vectors == 16 && tuning.looks_ahead) {
+      if constexpr (kWork == RowWork::kMoments) {
+        if (tuning.threads <= kMostThreadsBesideWeights) {
+          return f(StagedShapeBesideWeights{});
+        }
+      }
       return f(StagedShape{});
     }
   }

@@ -11,6 +11,7 @@
 #include "kernels/primitives/row_grid.cuh"
 #include "kernels/primitives/row_group.cuh"
 #include "kernels/primitives/row_in_shared.cuh"
+#include "kernels/primitives/row_keeping.h"
 #include "kernels/primitives/row_of_thread.cuh"
 #include "kernels/primitives/row_shifted.cuh"
 #include "kernels/primitives/row_space.cuh"
@@ -58,6 +59,7 @@ struct RowShape {
   static constexpr bool kStaged = false;
   static constexpr bool kReadsMuch = kMuch;
   static constexpr bool kStays = false;
+  static constexpr bool kWeightsInRegisters = false;
   // Others are asked for only where nothing but where tensors begin is unusual of a launch.
   static constexpr bool kOfPlainRows = kMuch && (kVectors == 4 || kVectors == 16);
   static constexpr bool kInTileOfHalves = !kOfBlocks && kVectors > 2;
@@ -138,6 +140,7 @@ struct RowShapeOfWords {
   static constexpr bool kStaged = false;
   static constexpr bool kReadsMuch = false;
   static constexpr bool kStays = false;
+  static constexpr bool kWeightsInRegisters = HaveWeightsInRegisters(kWords);
   static constexpr bool kOfPlainRows = false;
 
   template <typename T, RowAccess kAccess, int kInputs>
@@ -183,7 +186,14 @@ struct StagedShape : StayingShape<RowShape<BlockGroup, 16, true, true>> {
   using Held = StagedRow<RowShape<BlockGroup, 16, true, true>::Held<T, kAccess, kInputs>>;
 };
 
-/// The same of a shape of blocks in words.
+/// The same in blocks so small that registers have room for the weights of layer_norm, too.
+struct StagedShapeBesideWeights : StagedShape {
+  static constexpr bool kWeightsInRegisters = true;
+  static constexpr int BlockThreads(RowAccess /*access*/) { return kMostThreadsBesideWeights; }
+  static constexpr int ResidentBlocks(RowAccess /*access*/) { return 2; }
+};
+
+/// What StagedShape is to others in vectors, of a shape of blocks in words.
 template <typename Shape>
 struct StagedWordShape : StayingShape<Shape> {
   static constexpr bool kLooksAhead = true;

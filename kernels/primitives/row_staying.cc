@@ -26,9 +26,9 @@ struct ClusterOfWarps {
   std::int64_t filled = 0;  // warps of a group of multiprocessors that have a share of a row
 
   ClusterOfWarps() = default;
-  ClusterOfWarps(std::int64_t row_warps, std::int64_t warps_of_block, std::int64_t of_multiprocessor)
+  ClusterOfWarps(std::int64_t row_warps, std::int64_t warps_of_block)
       : warps(warps_of_block), blocks((row_warps + warps - 1) / warps) {
-    const std::int64_t blocks_of_group = kMultiprocessorsOfGroup * (of_multiprocessor / warps);
+    const std::int64_t blocks_of_group = kMultiprocessorsOfGroup * (kWarpsOfMultiprocessor / warps);
     filled = blocks_of_group / blocks * row_warps;
   }
 };
@@ -36,12 +36,12 @@ struct ClusterOfWarps {
 /// Blocks that share a row of so many warps such that most multiprocessors are busy: the smallest, which leave more of
 /// them something to do, or the largest of up to 8 warps, which have more of memory on its way. Those of a warp wait
 /// for each other more than they gain.
-ClusterOfWarps ShareWarps(std::int64_t row_warps, bool large, std::int64_t of_multiprocessor = kWarpsOfMultiprocessor) {
+ClusterOfWarps ShareWarps(std::int64_t row_warps, bool large) {
   constexpr std::int64_t kLeastWarps = 2;
   constexpr std::int64_t kLargest = 8;
   ClusterOfWarps best;
-  for (std::int64_t warps = kLeastWarps; warps <= of_multiprocessor; ++warps) {
-    const ClusterOfWarps next(row_warps, warps, of_multiprocessor);
+  for (std::int64_t warps = kLeastWarps; warps <= kWarpsOfMultiprocessor; ++warps) {
+    const ClusterOfWarps next(row_warps, warps);
     const bool is_cluster = next.blocks > 1 && next.blocks <= kMostBlocksOfRow;
     if (is_cluster && (next.filled > best.filled || (next.filled == best.filled && large && warps <= kLargest))) {
       best = next;
@@ -101,8 +101,7 @@ RowsThatStay RowsThatStayOf(RowWork work, bool wide, std::int64_t row_bytes, boo
 
 /// Whether threads have 16 vectors of a row while the next one is on its way to shared memory, instead of 8 of either
 /// (row_staged.cuh): where registers hold but one row for a group of multiprocessors, or leave more than a few of these
-/// idle (`filled`); up to 1.3 times as fast. What layer_norm keeps is there, too, for which eight blocks have room up
-/// to 576 KiB, and sixteen of longer rows. Others are as fast without, or have too many instructions.
+/// idle (`filled`); up to 1.3 times as fast. Others are as fast without, or have too many instructions.
 bool AreStaged(RowWork work, std::int64_t row_bytes, std::int64_t mib, bool wide, RowAccess access,
                std::int64_t filled) {
   const bool plain = access == RowAccess::kDense;
@@ -118,24 +117,19 @@ bool AreStaged(RowWork work, std::int64_t row_bytes, std::int64_t mib, bool wide
     case RowWork::kTwoInputs:
       return plain && are(512, 1024, 48);
     case RowWork::kMoments:
-      return plain && (are(512, 576, 48) || are(640, 880, 120) || (are(128, 512, 64) && filled < 210));
+      return plain && (are(512, 768, 48) || are(768, 880, 120) || (are(128, 512, 64) && filled < 210));
     default:
       return are(512, 1024, 48) || (are(plain ? 256 : 128, 512, 48) && filled < (plain ? 210 : 245));
   }
 }
 
-/// The blocks that share one of those, of which two inputs want as many as can be.
+/// The blocks that share one of those. Two inputs want as many as can be, and so does layer_norm, whose weights
+/// registers have room for in small blocks (row_keeping.h).
 ClusterOfWarps ShareStaged(RowWork work, std::int64_t row_bytes) {
-  constexpr std::int64_t kWarpsBesideParameters = 9;
   const std::int64_t warps = (row_bytes + 2 * kBytesOfWarp - 1) / (2 * kBytesOfWarp);
-  switch (work) {
-    case RowWork::kTwoInputs:
-      return {warps, (warps + kMostBlocksOfRow - 1) / kMostBlocksOfRow, kWarpsOfMultiprocessor};
-    case RowWork::kMoments:
-      return ShareWarps(warps, row_bytes <= 576 * kKiB, kWarpsBesideParameters);
-    default:
-      return ShareWarps(warps, false);
-  }
+  return work == RowWork::kTwoInputs || work == RowWork::kMoments
+             ? ClusterOfWarps(warps, (warps + kMostBlocksOfRow - 1) / kMostBlocksOfRow)
+             : ShareWarps(warps, false);
 }
 
 RowTuning StayWithTwoInputs(std::int64_t row_bytes, std::int64_t rows, RowTuning tuning) {
@@ -171,9 +165,9 @@ std::int64_t LeastFilledOfMoved(RowWork work, std::int64_t row_bytes, bool wide)
 bool AreMovedInVectors(RowWork work, std::int64_t row_bytes, int element_bytes) {
   const bool wide = element_bytes == 4;
   const bool of_moments = work == RowWork::kMoments;
-  const std::int64_t above = wide && AreOfSoftmax(work) ? kLongestHeldInWords
-                             : of_moments               ? (wide ? 576 : 400) * kKiB
-                                                        : (wide ? 200 : 112) * kKiB;
+  const std::int64_t above = wide && !AreNorms(work) ? kLongestHeldInWords
+                             : of_moments            ? 400 * kKiB
+                                                     : (wide ? 200 : 112) * kKiB;
   const std::int64_t up_to = wide && !AreNorms(work) ? 1024 * kKiB : 512 * kKiB;
   const std::int64_t row_warps = (row_bytes + kBytesOfWarp - 1) / kBytesOfWarp;
   return row_bytes > above && row_bytes <= up_to && AreHeldInWords(row_bytes, element_bytes) &&
@@ -202,7 +196,7 @@ RowTuning StayForManyInVectors(RowWork work, std::int64_t row_bytes, std::int64_
   const bool large = work == RowWork::kOneSum || (work == RowWork::kMoments && wide);
   const std::int64_t row_warps = (row_bytes + kBytesOfWarp - 1) / kBytesOfWarp;
   const ClusterOfWarps cluster = HasBlockThatStays(work, row_bytes, wide, misaligned)
-                                     ? ClusterOfWarps(row_warps, row_warps, kWarpsOfMultiprocessor)
+                                     ? ClusterOfWarps(row_warps, row_warps)
                                      : ShareWarps(row_warps, large);
   if (AreStaged(work, row_bytes, MibOf(row_bytes, rows), wide, access, cluster.filled)) {
     return HoldByCluster(ShareStaged(work, row_bytes), work, 16, tuning);

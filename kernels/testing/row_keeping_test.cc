@@ -30,11 +30,12 @@ TEST(RowKeepingTest, BlocksKeepParametersOfLargeTensorsOfRowsInWordsWhereMemoryI
   EXPECT_FALSE(keeps(RowWork::kMoments, 4097, 2, 512, true, RowAccess::kShifted)) << "they begin anywhere";
   EXPECT_FALSE(keeps(RowWork::kMoments, 4096, 2, 512, true, RowAccess::kDense)) << "whole vectors";
   EXPECT_FALSE(keeps(RowWork::kMoments, 4097, 4, 2048, true));
-  EXPECT_TRUE(keeps(RowWork::kMoments, 16385, 4, 200, true)) << "several blocks each";
-  EXPECT_FALSE(keeps(RowWork::kMoments, 16385, 4, 199, true));
+  EXPECT_TRUE(keeps(RowWork::kMoments, 16385, 4, 96, true)) << "several blocks each";
+  EXPECT_FALSE(keeps(RowWork::kMoments, 16385, 4, 95, true));
   EXPECT_FALSE(keeps(RowWork::kMoments, 16385, 4, 512, false));
-  EXPECT_TRUE(keeps(RowWork::kMoments, 131073, 4, 200, true));
-  EXPECT_FALSE(keeps(RowWork::kMoments, 150001, 4, 512, true)) << "no room beside it";
+  EXPECT_TRUE(keeps(RowWork::kMoments, 131073, 4, 48, true));
+  EXPECT_FALSE(keeps(RowWork::kMoments, 131073, 4, 47, true));
+  EXPECT_TRUE(keeps(RowWork::kMoments, 150001, 4, 96, true)) << "weights in registers";
   EXPECT_TRUE(keeps(RowWork::kMoments, 4098, 2, 48, true)) << "each begins with a word";
   EXPECT_TRUE(keeps(RowWork::kMoments, 4100, 2, 48, true, RowAccess::kTiled)) << "and ends with half a vector";
   EXPECT_TRUE(keeps(RowWork::kMoments, 85002, 4, 256, true, RowAccess::kTiled));
@@ -63,6 +64,8 @@ TEST(RowKeepingTest, BlocksKeepParametersOfLargeTensorsOfRowsInWordsWhereMemoryI
       << "two of them a multiprocessor";
   EXPECT_EQ(Tune(RowWork::kMoments, 85001, 4, 512, true).ToString(),
             "192 threads x 112 bytes, 16 blocks a row, looking ahead, balanced, keeps parameters");
+  EXPECT_EQ(Tune(RowWork::kMoments, 200001, 4, 512, true).ToString(),
+            "256 threads x 200 bytes, 16 blocks a row, in shared memory, looking ahead, balanced, keeps parameters");
 }
 
 /// Whatever a block has, its threads are those of a kernel (row_kept.cuh), and hold a row as others do.

@@ -1,6 +1,7 @@
 // layer_norm of long rows in whole vectors that blocks share, in large tensors where memory is fast: clusters stay and
-// look ahead, and each thread keeps the weights and biases of its own elements in shared memory, for which registers
-// have no room beside a row and the one on its way. Nobody else reads them.
+// look ahead, and each thread keeps the weights and biases of its own elements in shared memory, which nobody else
+// reads: registers have no room for them beside a row and the one on its way. Where that comes by shared memory, too,
+// they may have room for weights, and are needed for them.
 #ifndef KERNELWIRE_KERNELS_OPS_LAYER_NORM_LAYER_NORM_KEPT_VECTORS_CUH_
 #define KERNELWIRE_KERNELS_OPS_LAYER_NORM_LAYER_NORM_KEPT_VECTORS_CUH_
 
@@ -14,12 +15,12 @@
 namespace kernelwire {
 
 /// The parameters of a thread's elements; `Held`: what it has of a row.
-template <typename Held>
+template <typename Held, bool kWeightsInRegisters>
 class ParametersOfThread {
  public:
   using T = typename Held::Element;
 
-  /// `place`: of the block, two granules for each vector of each thread.
+  /// `place`: of the block, two granules for each vector of each thread, or one for a bias.
   __device__ __forceinline__ ParametersOfThread(const BlockGroup& group, const LayerNormArguments& arguments,
                                                 Granule* place)
       : own_(place + threadIdx.x / 32 * (32 * kOfThread) + threadIdx.x % 32) {
@@ -30,8 +31,13 @@ class ParametersOfThread {
     for (int v = 0; v < Held::kVectors; ++v) {
       const int index = Held::IndexOf(group, v);
       if (index < static_cast<int>(arguments.width)) {
-        own_[32 * (2 * v)] = LoadConstant<Granule>(weights + index);
-        own_[32 * (2 * v + 1)] = LoadConstant<Granule>(biases + index);
+        const Granule weight = LoadConstant<Granule>(weights + index);
+        if constexpr (kWeightsInRegisters) {
+          weights_[v] = weight;
+        } else {
+          own_[32 * (2 * v)] = weight;
+        }
+        own_[32 * PlaceOfBias(v)] = LoadConstant<Granule>(biases + index);
       }
     }
   }
@@ -39,13 +45,20 @@ class ParametersOfThread {
   /// Those of vector `v`; where a row has none, anything.
   template <typename Acc>
   __device__ __forceinline__ void Values(int v, Acc (&weights)[Held::kLength], Acc (&biases)[Held::kLength]) const {
-    Unpack<T>(own_[32 * (2 * v)], weights);
-    Unpack<T>(own_[32 * (2 * v + 1)], biases);
+    if constexpr (kWeightsInRegisters) {
+      Unpack<T>(weights_[v], weights);
+    } else {
+      Unpack<T>(own_[32 * (2 * v)], weights);
+    }
+    Unpack<T>(own_[32 * PlaceOfBias(v)], biases);
   }
 
  private:
-  static constexpr int kOfThread = 2 * Held::kVectors;
+  static constexpr int kOfThread = (kWeightsInRegisters ? 1 : 2) * Held::kVectors;
+  static __device__ __forceinline__ constexpr int PlaceOfBias(int v) { return kWeightsInRegisters ? v : 2 * v + 1; }
+
   Granule* own_;
+  Granule weights_[kWeightsInRegisters ? Held::kVectors : 1] = {};
 };
 
 /// For the usual launch, by LaunchKeptByClusters. The bits are those of LayerNormResidentKernel.
@@ -59,8 +72,8 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess), Shape::ResidentB
   TicketRows<1> tickets(arguments.tickets, blocks);
   BlockGroup group(blocks);
   using Space = HeldSpace<T, Shape, kAccess, 1>;  // parameters lie behind it
-  const ParametersOfThread<Held> kept(group, arguments,
-                                      granules_of_block + Space::BytesOfBlock(blockDim.x) / sizeof(Granule));
+  const ParametersOfThread<Held, Shape::kWeightsInRegisters> kept(
+      group, arguments, granules_of_block + Space::BytesOfBlock(blockDim.x) / sizeof(Granule));
   NormaliseKeptRows<T, Shape, kAccess>(
       arguments, tickets, group, [&](int v, auto& weights, auto& biases, auto...) { kept.Values(v, weights, biases); });
 }
