@@ -61,7 +61,7 @@ class TicketRows {
   /// Which of every kAlike rows the cluster has.
   __device__ __forceinline__ unsigned Kind() const { return kAlike == 1 ? 0 : Cluster() % kAlike; }
 
-  /// Counts the cluster's rows, from 0 on, up to some multiple of two, and so on.
+  /// How many rows the cluster had before this one, modulo kSlots, which is even.
   __device__ __forceinline__ unsigned Turn() const {
     unsigned code = code_;
     asm volatile("" : "+r"(code));
