@@ -1,4 +1,5 @@
-// From a row's width to the kernel that fits it, and the launch of that: what the row-wise operators launch alike.
+// From a row's width to the kernel that fits it, and the launch of that: what the row-wise operators launch alike. One
+// chain of choices, each of which has its own sort of kernels: hence the length of this file.
 #ifndef KERNELWIRE_KERNELS_PRIMITIVES_ROW_LAUNCH_CUH_
 #define KERNELWIRE_KERNELS_PRIMITIVES_ROW_LAUNCH_CUH_
 

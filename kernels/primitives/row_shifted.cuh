@@ -6,7 +6,8 @@
 // brings, and taken apart in the same way. Nothing passes through shared memory. All lanes of a warp have rows that
 // begin alike, so the distance is one of four ways through the code, and registers are chosen when that is compiled.
 //
-// Elements are at the places that row_vectors.cuh gives them.
+// Elements are at the places that row_vectors.cuh gives them. One type, whose ways in and out share how granules are
+// moved: hence the length of this file.
 #ifndef KERNELWIRE_KERNELS_PRIMITIVES_ROW_SHIFTED_CUH_
 #define KERNELWIRE_KERNELS_PRIMITIVES_ROW_SHIFTED_CUH_
 

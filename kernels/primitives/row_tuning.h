@@ -6,6 +6,7 @@
 // in company, on any lane, and in add_rms_norm as in rms_norm. Two things must follow from the row's bytes, those of an
 // element and the architecture only: which rows lanes hold, how many share a row, and how much of it each has; and
 // which rows are streamed. So must what threads have of odd rows, but for operators whose results need not be alike.
+// What kernels are compiled for is said here beside what is chosen among: hence the length of this file.
 #ifndef KERNELWIRE_KERNELS_PRIMITIVES_ROW_TUNING_H_
 #define KERNELWIRE_KERNELS_PRIMITIVES_ROW_TUNING_H_
 

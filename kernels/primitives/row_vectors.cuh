@@ -9,6 +9,9 @@
 // (stretch_space.cuh); where all that is unusual of a launch is where its tensors begin, or a block has a row for each
 // result, they are moved in registers instead (row_shifted.cuh), unless in such other launches it looks ahead and they
 // are wider than 16 bits.
+//
+// What all layouts of a row have in common is here, too (RowSource, GranuleSpan, RowLayout), which nobody needs without
+// one of them: hence the length of this file.
 #ifndef KERNELWIRE_KERNELS_PRIMITIVES_ROW_VECTORS_CUH_
 #define KERNELWIRE_KERNELS_PRIMITIVES_ROW_VECTORS_CUH_
 

@@ -6,6 +6,8 @@
 // elements always begin on a word. Those of 2-byte elements may begin in the middle of one; then the words that memory
 // has are moved by an element on their way, of which the neighbouring lane has the other half. Elements are at places
 // that follow from type, width and group alone, as in row_vectors.cuh.
+//
+// One type, whose ways in and out share how words are moved and where a row ends: hence the length of this file.
 #ifndef KERNELWIRE_KERNELS_PRIMITIVES_ROW_WORDS_CUH_
 #define KERNELWIRE_KERNELS_PRIMITIVES_ROW_WORDS_CUH_
 
