@@ -24,17 +24,17 @@ constexpr bool HasKeptClusters(RowWork work, int element_bytes, int words, int t
 /// the registers that it wants.
 constexpr int MostThreadsOfKeptCluster(int words) { return words > 28 ? 256 : words > 24 ? 320 : 384; }
 
-/// Parameters of FP32 rows take twice a row's space. Of rows so long that threads have this many words, or 16 vectors
-/// in blocks of this size, weights are in registers: shared memory has room for two shares on their way, and biases.
-constexpr bool HaveWeightsInRegisters(int words) { return words > 36; }
-inline constexpr int kMostThreadsBesideWeights = 192;
-
 /// The same for rows that lie one after another in whole vectors, and are looked ahead to.
 constexpr bool HasKeptClustersInVectors(RowWork work, int element_bytes, bool looks_ahead) {
   return work == RowWork::kMoments && element_bytes <= 4 && looks_ahead;
 }
 
-/// The threads of a block there whose lanes have so many words of rows of their own.
+/// Parameters of FP32 rows take twice a row's space. Of rows so long that threads have this many words, or 16 vectors
+/// in blocks of this size, weights are in registers: shared memory has room for two shares on their way, and biases.
+constexpr bool HaveWeightsInRegisters(int words) { return words > 36; }
+inline constexpr int kMostThreadsBesideWeights = 192;
+
+/// The threads of a block that keeps parameters and whose lanes have so many words of rows of their own.
 constexpr int ThreadsOfKeptBlock(int words) { return words < 16 ? 256 : 128; }
 
 /// `tuning`, of `rows` rows of the usual launch in memory that is fast (RowDevice), and how blocks have them that keep

@@ -146,8 +146,10 @@ WordsOfCluster ShareBesideParameters(std::int64_t row_words) {
   std::int64_t busiest = 0;
   for (const KeepingBlocks& its : kKeepingBlocks) {
     const WordsOfCluster next(its.words, its.threads, row_words);
-    if (next.blocks > 1 && next.blocks <= kMostBlocksOfRow && BusyFor(row_words, next, its) > busiest) {
-      busiest = BusyFor(row_words, next, its);
+    const bool is_cluster = next.blocks > 1 && next.blocks <= kMostBlocksOfRow;
+    const std::int64_t busy = is_cluster ? BusyFor(row_words, next, its) : 0;
+    if (busy > busiest) {
+      busiest = busy;
       best = next;
     }
   }
