@@ -31,6 +31,14 @@ HostTensor FirstRows(DataType dtype, std::int64_t rows, std::int64_t width, std:
   return tensor;
 }
 
+std::vector<double> HugeValues(std::int64_t count) {
+  std::vector<double> values(static_cast<std::size_t>(count));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] = i % 2 == 0 ? 1e30 : -3e30;
+  }
+  return values;
+}
+
 OperatorCase CaseOfRows(const RowOrder& order, std::int64_t rows, std::int64_t width, int parameters) {
   OperatorCase test_case;
   test_case.name = std::to_string(rows) + "_rows_of_" + std::to_string(width);

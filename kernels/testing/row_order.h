@@ -29,6 +29,9 @@ std::string NameOf(const RowOrder& order);
 /// however many follow.
 HostTensor FirstRows(DataType dtype, std::int64_t rows, std::int64_t width, std::uint64_t seed);
 
+/// Numbers whose squares leave f32; sums of two do not.
+std::vector<double> HugeValues(std::int64_t count);
+
 /// A request of such rows, named after them, and the first `parameters` of its parameters; or all.
 OperatorCase CaseOfRows(const RowOrder& order, std::int64_t rows, std::int64_t width, int parameters);
 OperatorCase CaseOfRows(const RowOrder& order, std::int64_t rows, std::int64_t width);
