@@ -37,6 +37,12 @@ inline constexpr int kElementsOf = static_cast<int>(sizeof(Unit) / sizeof(T));
 template <typename T>
 inline constexpr int kElementsOfGranule = kElementsOf<T, Granule>;
 
+/// Granules of memory that lie one after another.
+struct GranuleSpan {
+  const void* first;
+  int bytes;
+};
+
 /// Device memory only: without that promise the compiler takes the slower path that finds out.
 __device__ __forceinline__ Granule LoadGranule(const void* from) {
   __builtin_assume(__isGlobal(from));

@@ -180,6 +180,11 @@ WordsOfCluster ShareAmongBlocks(RowWork work, std::int64_t row_words, int elemen
   if (work == RowWork::kMoments && !FillRegisters(most, 20) && FillRegisters(usual, 24) && usual.threads <= 256) {
     return usual;
   }
+  // Of 16-bit softmax, the longest, in larger blocks: up to 1.1 times as fast.
+  constexpr int kMostThreads = 320;
+  if (usual.threads > 128 && usual.threads <= kMostThreads && most.threads > 128) {
+    return usual.Held() < most.Held() ? usual : most;
+  }
   const WordsOfCluster fewer(20, row_words);
   const auto cost = [](const WordsOfCluster& cluster, int hundredths) {
     return cluster.threads > 128 ? kLongestHeldRow : cluster.blocks * cluster.Held() * hundredths / 100;
@@ -201,15 +206,24 @@ int BlocksByTwos(std::int64_t row_words) {
   return blocks;
 }
 
-/// FP32 rows of softmax and layer_norm that are longer than registers hold well.
-RowTuning ShareInShared(std::int64_t row_words) {
+/// FP32 rows of softmax and layer_norm that are longer than registers hold well. Of softmax, as long as blocks are
+/// small, threads have as many words as can be: up to 1.25 times as fast in large tensors, and 0.9 times in small ones.
+RowTuning ShareInShared(RowWork work, std::int64_t row_words) {
+  constexpr int kLargestOfSmall = 160;
   RowTuning tuning;
+  tuning.in_shared = true;
+  const WordsOfCluster small(kSharesInShared[1].words, row_words);
+  if (AreOfSoftmax(work) && small.threads <= kLargestOfSmall) {
+    tuning.threads = small.threads;
+    tuning.vectors = small.words;
+    tuning.cluster_blocks = static_cast<int>(small.blocks);
+    return tuning;
+  }
   tuning.cluster_blocks = BlocksByTwos(row_words);
   const std::int64_t share = (row_words + tuning.cluster_blocks - 1) / tuning.cluster_blocks;
   const BlockWords& first = kSharesInShared[0];
   tuning.vectors = share <= std::int64_t{first.words} * first.threads ? first.words : kSharesInShared[1].words;
   tuning.threads = ThreadsOfShare(share, tuning.vectors);
-  tuning.in_shared = true;
   return tuning;
 }
 
@@ -243,7 +257,7 @@ RowTuning ShareInRegisters(RowWork work, std::int64_t row_words, int element_byt
 RowTuning HoldInWords(RowWork work, std::int64_t row_bytes, int element_bytes, bool clusters) {
   const std::int64_t row_words = (row_bytes + 3) / 4;
   RowTuning tuning = clusters && AreSharesInShared(work, row_bytes, element_bytes)
-                         ? ShareInShared(row_words)
+                         ? ShareInShared(work, row_words)
                          : ShareInRegisters(work, row_words, element_bytes, clusters);
   tuning.method = RowTuning::Method::kBlocks;
   tuning.vector_bytes = 4;

@@ -164,10 +164,10 @@ std::int64_t LeastFilledOfMoved(RowWork work, std::int64_t row_bytes, bool wide)
 
 bool AreMovedInVectors(RowWork work, std::int64_t row_bytes, int element_bytes) {
   const bool wide = element_bytes == 4;
-  const bool of_moments = work == RowWork::kMoments;
-  const std::int64_t above = wide && !AreNorms(work) ? kLongestHeldInWords
-                             : of_moments            ? 400 * kKiB
-                                                     : (wide ? 200 : 112) * kKiB;
+  const std::int64_t above = wide && !AreNorms(work)     ? kLongestHeldInWords
+                             : work == RowWork::kMoments ? 400 * kKiB
+                             : AreOfSoftmax(work)        ? 448 * kKiB
+                                                         : (wide ? 200 : 112) * kKiB;
   const std::int64_t up_to = wide && !AreNorms(work) ? 1024 * kKiB : 512 * kKiB;
   const std::int64_t row_warps = (row_bytes + kBytesOfWarp - 1) / kBytesOfWarp;
   return row_bytes > above && row_bytes <= up_to && AreHeldInWords(row_bytes, element_bytes) &&

@@ -10,7 +10,7 @@
 // result, they are moved in registers instead (row_shifted.cuh), unless in such other launches it looks ahead and they
 // are wider than 16 bits.
 //
-// What all layouts of a row have in common is here, too (RowSource, GranuleSpan, RowLayout), which nobody needs without
+// What all layouts of a row have in common is here, too (RowSource, RowLayout), which nobody needs without
 // one of them: hence the length of this file.
 #ifndef KERNELWIRE_KERNELS_PRIMITIVES_ROW_VECTORS_CUH_
 #define KERNELWIRE_KERNELS_PRIMITIVES_ROW_VECTORS_CUH_
@@ -48,12 +48,6 @@ __device__ __forceinline__ RowSource<T> RowSourceAt(const void* tensor, std::int
   return {static_cast<const T*>(tensor) + index * stride, static_cast<int>(width), index * stride >= kReach,
           (rows - 1 - index) * stride >= kReach};
 }
-
-/// Granules of memory that lie one after another.
-struct GranuleSpan {
-  const void* first;
-  int bytes;
-};
 
 /// A row of an operator with one input and one result, which begins at `y`. The functions: see row_tile.cuh.
 template <typename T, typename Out>
@@ -108,6 +102,8 @@ struct RowPlan {
   static constexpr bool kCombinesAsItLies = false;
   /// Whether vectors lie in shared memory, and are read at each use (row_in_shared.cuh).
   static constexpr bool kInShared = false;
+  /// Whether some of what a lane has belongs to its neighbour (row_words_unmoved.cuh).
+  static constexpr bool kUnmoved = false;
   /// A row ends behind a multiple of so many elements of a vector.
   static constexpr int kGrain = 1;
 

@@ -53,6 +53,12 @@ struct RowWords : RowLayout<T, Word, kWordsOfThread, kWordsOfThread> {
   template <typename Group>
   static constexpr int kGranulesOut = 0;
 
+  unsigned following;  // in its first half, the element behind the lanes' last words
+  /// 2-byte elements between the word that an address lies in and itself.
+  static __device__ __forceinline__ int OddElementsOf(const T* at) {
+    return kHalves ? static_cast<int>(reinterpret_cast<std::uintptr_t>(at) / 2 % 2) : 0;
+  }
+
   /// Whether this is a warp of a block, and the row of `count` elements has all that it can hold: most are, and look
   /// for no end.
   template <typename Group>
@@ -97,7 +103,7 @@ struct RowWords : RowLayout<T, Word, kWordsOfThread, kWordsOfThread> {
       vectors[v] = Filled<Word>(Fill::template Value<T>());
     }
     ForEachWordOf(group, row, [&](int v) { vectors[v].words[0] = words[32 * v + group.lane()]; });
-    following_ = kHalves ? words[32 * kVectors] : 0;
+    following = kHalves ? words[32 * kVectors] : 0;
   }
   /// Behind that, and before Finish: what is held becomes combine(it, what `copy` has of `other`), word by word, where
   /// `other` begins as this one does.
@@ -107,7 +113,7 @@ struct RowWords : RowLayout<T, Word, kWordsOfThread, kWordsOfThread> {
     const unsigned* const words = WordsOf(group, other, copy);
     ForEachWordOf(group, other, [&](int v) { vectors[v] = combine(vectors[v], Word{{words[32 * v + group.lane()]}}); });
     if (kHalves) {
-      following_ = combine(Word{{following_}}, Word{{words[32 * kVectors]}}).words[0];
+      following = combine(Word{{following}}, Word{{words[32 * kVectors]}}).words[0];
     }
   }
 
@@ -119,7 +125,7 @@ struct RowWords : RowLayout<T, Word, kWordsOfThread, kWordsOfThread> {
     for (int v = 0; v < kVectors; ++v) {
       vectors[v] = combine(vectors[v], other.vectors[v]);
     }
-    following_ = combine(Word{{following_}}, Word{{other.following_}}).words[0];
+    following = combine(Word{{following}}, Word{{other.following}}).words[0];
   }
 
   /// Before Finish: a block writes what is held as the row of `count` elements at `to`, which begins as what was read.
@@ -160,10 +166,6 @@ struct RowWords : RowLayout<T, Word, kWordsOfThread, kWordsOfThread> {
   }
 
  private:
-  /// 2-byte elements between the word that an address lies in and itself.
-  static __device__ __forceinline__ int OddElementsOf(const T* at) {
-    return kHalves ? static_cast<int>(reinterpret_cast<std::uintptr_t>(at) / 2 % 2) : 0;
-  }
   /// The first word of the lanes' share in a copy of their span.
   template <typename Group>
   static __device__ __forceinline__ const unsigned* WordsOf(const Group& group, const RowSource<T>& row,
@@ -218,7 +220,7 @@ struct RowWords : RowLayout<T, Word, kWordsOfThread, kWordsOfThread> {
       return;
     }
     const int last = FirstOf(group, 0) + kVectors * kStep<Group> - 1;
-    following_ = last < row.count ? HalfAt(row.data + last) : 0;
+    following = last < row.count ? HalfAt(row.data + last) : 0;
     if (!has_first) {
       vectors[0].words[0] = HalfAt(row.data) << 16;
     }
@@ -257,7 +259,7 @@ struct RowWords : RowLayout<T, Word, kWordsOfThread, kWordsOfThread> {
         StoreHalfWordIf(!is_first && here == 1, at, word);
       }
     }
-    StoreHalfWordIf(begins && left > kVectors * kStep<Group>, base + kVectors * kStep<Group>, following_);
+    StoreHalfWordIf(begins && left > kVectors * kStep<Group>, base + kVectors * kStep<Group>, following);
   }
 
   /// From words as memory has them to those of the row.
@@ -269,7 +271,7 @@ struct RowWords : RowLayout<T, Word, kWordsOfThread, kWordsOfThread> {
     }
 #pragma unroll
     for (int v = 0; v < kVectors; ++v) {
-      const unsigned next = v + 1 == kVectors ? following_ : vectors[(v + 1) % kVectors].words[0];
+      const unsigned next = v + 1 == kVectors ? following : vectors[(v + 1) % kVectors].words[0];
       const unsigned from = group.lane() == 0 ? next : vectors[v].words[0];
       const unsigned high = __shfl_sync(0xFFFFFFFFU, from, (group.lane() + 1) % kLanes, kLanes);
       vectors[v].words[0] = __funnelshift_r(vectors[v].words[0], high, static_cast<unsigned>(odd) * 16);
@@ -391,8 +393,6 @@ struct RowWords : RowLayout<T, Word, kWordsOfThread, kWordsOfThread> {
       }
     }
   }
-
-  unsigned following_;  // in its first half, the element behind the lanes' last words
 };
 
 }  // namespace kernelwire

@@ -201,6 +201,29 @@ TEST(LargestTensorsTest, LongRowsInVectorsOfTheLargestTensorsAreThoseOfSmallOnes
   }
 }
 
+/// 16-bit ones of softmax stay as they lie in memory (row_words_unmoved.cuh): in every number of threads and words, in
+/// rows that begin with a word, or in the middle of one beside a row whose elements are infinite in FP16.
+TEST(LargestTensorsTest, OddRowsOfSoftmaxOfTheLargestTensorsAreThoseOfSmallOnes) {
+  SCOPED_TRACE("seed " + std::to_string(kRowSeed));
+  for (const char* const op : {"softmax", "log_softmax"}) {
+    for (const DataType dtype : {DataType::kBf16, DataType::kFp16}) {
+      const RowOrder order{op, 1, 0, dtype};
+      SCOPED_TRACE(NameOf(order));
+      for (DeviceRunner* const device : AllDeviceRunners()) {
+        if (device->name() == "host") {
+          continue;
+        }
+        for (const std::int64_t width : {50257, 57345, 80001, 90002, 100277, 114687, 119547, 125001, 131073, 147001,
+                                         151643, 170001, 180001, 200019, 210001, 225001, 235001, 245001}) {
+          ExpectRowsOfLargeTensorAlike(order, width, 0, *device, 65);
+        }
+        ExpectRowsOfLargeTensorAlike(order, 22001, 0, *device, 385);
+        ExpectRowsOfLargeTensorAlike(order, 33001, 0, *device, 385);
+      }
+    }
+  }
+}
+
 /// Where a tensor begins makes no difference: rows that lanes share, and blocks, and clusters that stay; each width
 /// begins elsewhere.
 TEST(LargestTensorsTest, MisalignedRowsAreThoseOfAlignedOnes) {

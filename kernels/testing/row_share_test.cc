@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "kernels/primitives/row_access.h"
 #include "kernels/primitives/row_tuning.h"
@@ -53,6 +54,36 @@ TEST(RowShareTest, BlocksThatShareOddRowsOfLayerNormKeepMultiprocessorsBusy) {
     EXPECT_EQ(tuning.threads, its.threads);
     EXPECT_EQ(tuning.vectors, its.words);
     EXPECT_EQ(tuning.cluster_blocks, its.blocks);
+  }
+}
+
+TEST(RowShareTest, ThreadsHaveManyWordsOfLongOddRowsOfFp32Softmax) {
+  const auto tuning_of = [](RowWork work, std::int64_t width) {
+    const RowTuning tuning = TuneRows(work, 4 * width, 1000, 4, RowAccess::kOdd, {true, 227 << 10});
+    EXPECT_TRUE(tuning.in_shared) << width;
+    return std::vector<int>{tuning.threads, tuning.vectors, tuning.cluster_blocks};
+  };
+  for (const RowWork work : {RowWork::kSoftmax, RowWork::kLogSoftmax}) {
+    EXPECT_EQ(tuning_of(work, 57345), (std::vector<int>{128, 50, 9}));
+    EXPECT_EQ(tuning_of(work, 100001), (std::vector<int>{128, 50, 16}));
+    EXPECT_EQ(tuning_of(work, 127999), (std::vector<int>{160, 50, 16}));
+    EXPECT_EQ(tuning_of(work, 131073), (std::vector<int>{256, 36, 16})) << "larger blocks";
+  }
+  EXPECT_EQ(tuning_of(RowWork::kMoments, 110001), (std::vector<int>{192, 36, 16})) << "which keep parameters";
+}
+
+TEST(RowShareTest, LongOddRowsOf16BitSoftmaxLeaveFewWordsEmpty) {
+  for (const RowWork work : {RowWork::kSoftmax, RowWork::kLogSoftmax}) {
+    const auto tuning_of = [&](std::int64_t width) {
+      const RowTuning tuning = TuneRows(work, 2 * width, 1000, 2, RowAccess::kOdd, {true, 227 << 10});
+      return std::vector<int>{tuning.threads, tuning.vectors, tuning.cluster_blocks};
+    };
+    EXPECT_EQ(tuning_of(80001), (std::vector<int>{128, 24, 14}));
+    EXPECT_EQ(tuning_of(114687), (std::vector<int>{128, 28, 16}));
+    EXPECT_EQ(tuning_of(119547), (std::vector<int>{160, 24, 16}));
+    EXPECT_EQ(tuning_of(131073), (std::vector<int>{160, 28, 15}));
+    EXPECT_EQ(tuning_of(151643), (std::vector<int>{192, 28, 15})) << "rather than as many more threads with 24";
+    EXPECT_EQ(tuning_of(190001), (std::vector<int>{256, 24, 16}));
   }
 }
 

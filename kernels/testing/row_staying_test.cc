@@ -182,9 +182,9 @@ TEST(RowStayingTest, LongOddRowsAreMovedInVectorsWhereTheyFillTheDevice) {
     EXPECT_TRUE(moved(norm, 65535, 4));
     EXPECT_FALSE(moved(norm, 262143, 4)) << "long";
   }
-  EXPECT_TRUE(moved(RowWork::kSoftmax, 131071, 2));
-  EXPECT_FALSE(moved(RowWork::kSoftmax, 114689, 2));
-  EXPECT_FALSE(moved(RowWork::kSoftmax, 90001, 2));
+  EXPECT_TRUE(moved(RowWork::kSoftmax, 262143, 2));
+  EXPECT_FALSE(moved(RowWork::kSoftmax, 240001, 2)) << "a quarter of the multiprocessors would have nothing to do";
+  EXPECT_FALSE(moved(RowWork::kSoftmax, 131071, 2)) << "words, which stay as they lie";
   EXPECT_FALSE(moved(RowWork::kSoftmax, 131071, 4));
   EXPECT_TRUE(moved(RowWork::kSoftmax, 262143, 4)) << "words do not hold it";
   EXPECT_TRUE(moved(RowWork::kMoments, 262143, 2));

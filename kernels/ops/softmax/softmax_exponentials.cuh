@@ -51,6 +51,9 @@ struct Exponentials {
         sums[i % 4] += values[i];
       }
     }
+    if constexpr (Held::kUnmoved) {
+      held.BringHome(sums);
+    }
     return ((sums[0] + sums[1]) + (sums[2] + sums[3])) * static_cast<Acc>(1.0F / kExpScale<Out>);
   }
 

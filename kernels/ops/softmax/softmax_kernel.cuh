@@ -15,6 +15,8 @@
 #include "kernels/ops/softmax/softmax_stream.cuh"
 #include "kernels/primitives/row_access.h"
 #include "kernels/primitives/row_launch.cuh"
+#include "kernels/primitives/row_staged.cuh"
+#include "kernels/primitives/row_words_unmoved.cuh"
 #include "kernels/primitives/running_softmax.cuh"
 
 namespace kernelwire {
@@ -146,13 +148,19 @@ __device__ __forceinline__ void StoreResults(const Group& group, const Held& hel
   }
 }
 
+/// What a thread holds of a row. 16-bit rows that come by shared memory in words stay as they lie there.
+template <typename T, typename Shape, RowAccess kAccess>
+using HeldOfSoftmax =
+    std::conditional_t<Shape::kStaged && Shape::kOfWords && sizeof(T) == 2,
+                       StagedRow<UnmovedWords<T, Shape::kBytes / 4, 0>>, HeldRow<T, Shape, kAccess, 1>>;
+
 /// Rows that registers hold: each is read once, and written after all of it has been read.
 template <typename T, bool kLog, typename Shape, RowAccess kAccess>
 __global__ void __launch_bounds__(Shape::BlockThreads(kAccess), Shape::ResidentBlocks(kAccess))
     SoftmaxResidentKernel(const __grid_constant__ SoftmaxArguments arguments) {
   AwaitEarlierWork(arguments);
   using Acc = AccumulatorOf<T>;
-  using Held = HeldRow<T, Shape, kAccess, 1>;
+  using Held = HeldOfSoftmax<T, Shape, kAccess>;
   using Loads = RowLoads<Held, FillMinusInfinity>;
   const int blocks = arguments.tuning.cluster_blocks;
   TicketsOf<Shape> tickets(arguments.tickets, blocks);
