@@ -99,6 +99,16 @@ cudaError_t WithBlockShape(const RowTuning& tuning, F&& f) {
       return f(StagedShape{});
     }
   }
+  if constexpr (HasStagedClustersOfEight(kWork, kElementBytes)) {
+    if (tuning.vectors == 8 && tuning.looks_ahead && !tuning.roomy) {
+      if constexpr (AreOfSoftmax(kWork)) {
+        if (tuning.threads <= 320) {
+          return f(StagedShapeOfEight<320>{});
+        }
+      }
+      return f(StagedShapeOfEight<kMostThreadsOfStagedEight>{});
+    }
+  }
   if constexpr (kWork == RowWork::kTwoInputs) {
     if (tuning.vectors == 16) {
       return f(RowShape<BlockGroup, 16, false, true>{});

@@ -193,6 +193,16 @@ struct StagedShapeBesideWeights : StagedShape {
   static constexpr int ResidentBlocks(RowAccess /*access*/) { return 2; }
 };
 
+/// The same with 8 vectors, in blocks of up to so many threads, of which a multiprocessor has two.
+template <int kMostThreads>
+struct StagedShapeOfEight : StayingShape<RowShape<BlockGroup, 8, true, true>> {
+  static constexpr bool kStaged = true;
+  template <typename T, RowAccess kAccess, int kInputs>
+  using Held = StagedRow<RowShape<BlockGroup, 8, true, true>::Held<T, kAccess, kInputs>>;
+  static constexpr int BlockThreads(RowAccess /*access*/) { return kMostThreads; }
+  static constexpr int ResidentBlocks(RowAccess /*access*/, int /*threads_of_lanes*/ = 0) { return 2; }
+};
+
 /// What StagedShape is to others in vectors, of a shape of blocks in words.
 template <typename Shape>
 struct StagedWordShape : StayingShape<Shape> {

@@ -132,6 +132,14 @@ ClusterOfWarps ShareStaged(RowWork work, std::int64_t row_bytes) {
              : ShareWarps(warps, false);
 }
 
+/// Whether threads have 8 vectors of a row while the next one is on its way, in blocks of which registers hold two, but
+/// no two that look ahead: up to 1.4 times as fast.
+bool AreStagedInEight(RowWork work, std::int64_t row_bytes, std::int64_t mib, int element_bytes, RowAccess access) {
+  constexpr std::int64_t kMost = kMostBlocksOfRow * (kMostThreadsOfStagedEight / 32) * kBytesOfWarp;
+  return HasStagedClustersOfEight(work, element_bytes) && access == RowAccess::kDense && row_bytes > 512 * kKiB &&
+         row_bytes <= kMost && mib >= 48;
+}
+
 RowTuning StayWithTwoInputs(std::int64_t row_bytes, std::int64_t rows, RowTuning tuning) {
   constexpr std::int64_t kLeastMib = 96;  // of fewer, rows are held otherwise
   const bool has_kernels = tuning.cluster_blocks > 1 && !tuning.in_shared && !tuning.roomy &&
@@ -200,6 +208,12 @@ RowTuning StayForManyInVectors(RowWork work, std::int64_t row_bytes, std::int64_
                                      : ShareWarps(row_warps, large);
   if (AreStaged(work, row_bytes, MibOf(row_bytes, rows), wide, access, cluster.filled)) {
     return HoldByCluster(ShareStaged(work, row_bytes), work, 16, tuning);
+  }
+  if (AreStagedInEight(work, row_bytes, MibOf(row_bytes, rows), element_bytes, access)) {
+    const ClusterOfWarps of_most(row_warps, (row_warps + kMostBlocksOfRow - 1) / kMostBlocksOfRow);
+    tuning = HoldByCluster(of_most, work, 8, tuning);
+    tuning.roomy = false;
+    return tuning;
   }
   return work == RowWork::kTwoInputs ? StayWithTwoInputs(row_bytes, rows, tuning)
                                      : LookAheadForMany(work, row_bytes, rows, wide, misaligned, cluster, tuning);

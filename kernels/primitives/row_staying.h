@@ -31,6 +31,13 @@ constexpr bool HasStagedClusters(RowWork work, int element_bytes) {
   return HasStagedClusters(work, element_bytes, RowAccess::kDense) ||
          HasStagedClusters(work, element_bytes, RowAccess::kMisaligned);
 }
+/// The same of threads with 8 vectors, in blocks larger than have the registers to look ahead, for rows that lie one
+/// after another in whole vectors: of 16 bits, whose arithmetic leaves no room for 16 vectors.
+constexpr bool HasStagedClustersOfEight(RowWork work, int element_bytes) {
+  return element_bytes == 2 && work != RowWork::kMoments;
+}
+/// The most threads of a block of those. Of softmax blocks of up to 320 have registers of their own.
+inline constexpr int kMostThreadsOfStagedEight = 384;
 
 /// Whether rows that are no whole number of vectors (AreHeldInWords) are held in vectors all the same, where blocks can
 /// share them: long ones, of which clusters that stay hold so many that they leave few multiprocessors idle, up to 1.6

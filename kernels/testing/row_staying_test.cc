@@ -117,6 +117,25 @@ TEST(RowStayingTest, RowsAreOnTheirWayToSharedMemoryWhereRegistersHoldTooFew) {
   EXPECT_FALSE(staged(RowWork::kMoments, 576, 4, 512, RowAccess::kMisaligned));
 }
 
+/// 16-bit rows that registers hold twice, but not beside the next ones.
+TEST(RowStayingTest, RowsOf16BitsAreOnTheirWayInEightVectors) {
+  const auto staged = [&](RowWork work, std::int64_t row_kib, std::int64_t mib, RowAccess access = RowAccess::kDense,
+                          bool fast = true) {
+    const RowTuning tuning = TuneVectors(work, row_kib, 2, mib, fast, access);
+    return tuning.stays && tuning.looks_ahead && !tuning.roomy && tuning.vectors == 8;
+  };
+  for (const RowWork work : {RowWork::kOneSum, RowWork::kTwoInputs, RowWork::kSoftmax, RowWork::kLogSoftmax}) {
+    EXPECT_TRUE(staged(work, 516, 48));
+    EXPECT_TRUE(staged(work, 768, 512));
+    EXPECT_FALSE(staged(work, 512, 512));
+    EXPECT_FALSE(staged(work, 772, 512)) << "registers hold one";
+    EXPECT_FALSE(staged(work, 516, 47));
+    EXPECT_FALSE(staged(work, 516, 512, RowAccess::kMisaligned));
+    EXPECT_FALSE(staged(work, 516, 512, RowAccess::kDense, false));
+  }
+  EXPECT_FALSE(staged(RowWork::kMoments, 516, 512));
+}
+
 TEST(RowStayingTest, ClustersKeepTheParametersOfLayerNormInVectors) {
   const auto keeps = [&](auto... arguments) {
     const RowTuning tuning = TuneVectors(RowWork::kMoments, arguments...);

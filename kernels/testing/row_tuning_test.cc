@@ -60,7 +60,8 @@ void ExpectOrderFollowsFromBytes(RowWork work, std::int64_t row_bytes, int eleme
       // RowShape::BlockThreads.
       if (tuning.method == RowTuning::Method::kBlocks && !in_words) {
         const bool large = tuning.vectors >= 8 ? tuning.roomy : plain;
-        ASSERT_LE(tuning.threads, large ? kMostThreadsOfRowBlock : 256);
+        const bool in_eight = tuning.stays && tuning.looks_ahead && !tuning.roomy;
+        ASSERT_LE(tuning.threads, large ? kMostThreadsOfRowBlock : in_eight ? kMostThreadsOfStagedEight : 256);
       }
       ASSERT_TRUE(in_words || tuning.method != RowTuning::Method::kBlocks || !AreOfWarp(tuning.vectors) ||
                   (element_bytes <= 4 && tuning.threads == 32 && tuning.cluster_blocks == 1 &&
