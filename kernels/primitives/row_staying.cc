@@ -7,10 +7,22 @@
 namespace kernelwire {
 namespace {
 
-/// From how many MiB on. Shorter rows, of which many are on their way, gain in the largest tensors.
+/// From how many MiB on. Of two inputs, words off a boundary are most to read one by one; shorter rows of one, of which
+/// many are on their way anyway, gain later.
 std::int64_t LeastMibOf(RowWork work, std::int64_t row_bytes, int element_bytes) {
-  const std::int64_t short_kib = element_bytes == 4 ? 112 : work == RowWork::kOneSum ? 176 : 96;
-  return row_bytes > short_kib * kKiB ? 32 : 384;
+  const bool wide = element_bytes == 4;
+  switch (work) {
+    case RowWork::kTwoInputs:
+      return 12;
+    case RowWork::kOneSum: {
+      const bool is_short = row_bytes <= (wide ? 112 : 176) * kKiB;
+      return wide ? (is_short ? 24 : 12) : (is_short ? 48 : 24);
+    }
+    case RowWork::kLogSoftmax:
+      return wide ? 32 : 24;
+    default:
+      return 24;
+  }
 }
 
 /// Warps that a multiprocessor has at a time, of threads with the registers for a row and the next one.
@@ -70,8 +82,8 @@ RowTuning HoldByCluster(const ClusterOfWarps& cluster, RowWork work, int vectors
 }
 
 /// Which rows are worth it, and how full multiprocessors have to be (ClusterOfWarps::filled, of 256): less full, others
-/// are faster, but for those of layer_norm of up to 512 KiB, which gain from the parameters most. Where tensors are
-/// misaligned, others have more to do for a row.
+/// are faster, but for those of up to 512 KiB of layer_norm, which gain from the parameters most, and of 16-bit
+/// rms_norm, which do least. Where tensors are misaligned, others have more to do for a row.
 struct RowsThatStay {
   std::int64_t above_kib;
   std::int64_t up_to_kib;
@@ -83,19 +95,18 @@ RowsThatStay RowsThatStayOf(RowWork work, bool wide, std::int64_t row_bytes, boo
   switch (work) {
     case RowWork::kMoments: {
       const bool of_block = HasBlockThatStays(work, row_bytes, wide, misaligned);
-      const std::int64_t from_mib = !misaligned ? 64 : of_block && row_bytes <= 12 * kKiB ? 96 : 32;
+      const std::int64_t from_mib = !misaligned ? 48 : of_block && row_bytes <= 12 * kKiB ? 96 : 32;
       const std::int64_t least_filled = row_bytes <= 512 * kKiB ? 0 : misaligned ? 190 : 205;
       return {misaligned && !wide ? 8 : 32, wide ? 1024 : 512, from_mib, least_filled};
     }
     case RowWork::kSoftmax:
-    case RowWork::kLogSoftmax:
-      return {wide && !misaligned ? 64 : 32, 512, 64,
-              misaligned                ? 190
-              : wide                    ? 210
-              : row_bytes <= 256 * kKiB ? 195
-                                        : 205};
+    case RowWork::kLogSoftmax: {
+      const std::int64_t from_mib = misaligned ? 64 : wide || row_bytes > 224 * kKiB ? 48 : 24;
+      const std::int64_t least_filled = misaligned ? 190 : wide ? 210 : row_bytes <= 256 * kKiB ? 195 : 205;
+      return {wide && !misaligned ? 64 : 32, 512, from_mib, least_filled};
+    }
     default:
-      return {wide ? 64 : 32, 1024, 128, misaligned ? 190 : 205};
+      return {wide ? 64 : 32, 1024, 128, misaligned ? 190 : wide || row_bytes > 512 * kKiB ? 205 : 0};
   }
 }
 
@@ -212,7 +223,7 @@ RowTuning StayForManyInVectors(RowWork work, std::int64_t row_bytes, std::int64_
   if (AreStagedInEight(work, row_bytes, MibOf(row_bytes, rows), element_bytes, access)) {
     const ClusterOfWarps of_most(row_warps, (row_warps + kMostBlocksOfRow - 1) / kMostBlocksOfRow);
     tuning = HoldByCluster(of_most, work, 8, tuning);
-    tuning.roomy = false;
+    tuning.roomy = false;  // for blocks that look ahead in registers
     return tuning;
   }
   return work == RowWork::kTwoInputs ? StayWithTwoInputs(row_bytes, rows, tuning)

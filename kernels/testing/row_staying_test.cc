@@ -19,22 +19,27 @@ RowTuning Tune(RowWork work, std::int64_t width, int element_bytes, std::int64_t
   return TuneRows(work, row_bytes, rows, element_bytes, access, {true, 227 << 10, fast});
 }
 
-TEST(RowStayingTest, ClustersStayForLongOddRowsAndInTheLargestTensorsWhereMemoryIsFast) {
+TEST(RowStayingTest, ClustersStayForOddRowsOfLargeTensorsWhereMemoryIsFast) {
   const auto stays = [&](auto... arguments) { return Tune(arguments...).stays; };
-  EXPECT_TRUE(stays(RowWork::kOneSum, 100001, 2, 32));
-  EXPECT_FALSE(stays(RowWork::kOneSum, 100001, 2, 31));
+  // From so many MiB on.
+  const struct {
+    RowWork work;
+    std::int64_t width;
+    int element_bytes;
+    std::int64_t mib;
+  } cases[] = {{RowWork::kOneSum, 100001, 2, 24},   {RowWork::kOneSum, 50001, 2, 48},
+               {RowWork::kOneSum, 50001, 4, 12},    {RowWork::kOneSum, 20001, 4, 24},
+               {RowWork::kSoftmax, 100001, 2, 24},  {RowWork::kSoftmax, 30001, 2, 24},
+               {RowWork::kSoftmax, 40001, 4, 24},   {RowWork::kLogSoftmax, 85001, 4, 32},
+               {RowWork::kTwoInputs, 50001, 4, 12}, {RowWork::kTwoInputs, 100001, 2, 12}};
+  for (const auto& [work, width, element_bytes, mib] : cases) {
+    EXPECT_TRUE(stays(work, width, element_bytes, mib)) << width;
+    EXPECT_FALSE(stays(work, width, element_bytes, mib - 1)) << width;
+  }
   EXPECT_FALSE(stays(RowWork::kOneSum, 100001, 2, 512, false));
   EXPECT_FALSE(stays(RowWork::kOneSum, 100001, 2, 512, true, RowAccess::kShifted)) << "they begin anywhere";
   EXPECT_TRUE(stays(RowWork::kOneSum, 100004, 2, 32, true, RowAccess::kTiled)) << "they end with half a vector";
-  EXPECT_TRUE(stays(RowWork::kOneSum, 50001, 4, 32));
-  EXPECT_TRUE(stays(RowWork::kOneSum, 20001, 4, 384));
-  EXPECT_FALSE(stays(RowWork::kOneSum, 20001, 4, 383));
   EXPECT_FALSE(stays(RowWork::kOneSum, 6001, 4, 1024)) << "a block each";
-  EXPECT_TRUE(stays(RowWork::kSoftmax, 100001, 2, 32));
-  EXPECT_TRUE(stays(RowWork::kSoftmax, 40001, 4, 32));
-  EXPECT_TRUE(stays(RowWork::kLogSoftmax, 85001, 4, 32)) << "few rows of it lie in shared memory";
-  EXPECT_TRUE(stays(RowWork::kTwoInputs, 50001, 4, 32));
-  EXPECT_TRUE(stays(RowWork::kTwoInputs, 100001, 2, 32));
   for (const int element_bytes : {2, 4}) {
     EXPECT_FALSE(stays(RowWork::kMoments, 100001, element_bytes, 1024));
   }
@@ -72,11 +77,15 @@ TEST(RowStayingTest, ClustersStayAndLookAheadForLongRowsInVectorsOfLargeTensors)
   EXPECT_FALSE(stays(RowWork::kOneSum, 32, 2, 512));
   EXPECT_FALSE(stays(RowWork::kOneSum, 64, 4, 512));
   EXPECT_TRUE(stays(RowWork::kOneSum, 1024, 4, 128));
-  EXPECT_FALSE(stays(RowWork::kOneSum, 384, 2, 512)) << "a quarter of the multiprocessors would have nothing to do";
-  EXPECT_TRUE(stays(RowWork::kSoftmax, 512, 2, 64));
-  EXPECT_FALSE(stays(RowWork::kSoftmax, 512, 2, 63));
+  EXPECT_TRUE(stays(RowWork::kOneSum, 384, 2, 512)) << "though a quarter of the multiprocessors have nothing to do";
+  EXPECT_FALSE(stays(RowWork::kOneSum, 784, 2, 512)) << "so have as many, of a long row";
+  EXPECT_FALSE(stays(RowWork::kSoftmax, 384, 2, 512));
+  EXPECT_TRUE(stays(RowWork::kSoftmax, 512, 2, 48));
+  EXPECT_FALSE(stays(RowWork::kSoftmax, 512, 2, 47));
+  EXPECT_TRUE(stays(RowWork::kSoftmax, 128, 2, 24));
+  EXPECT_FALSE(stays(RowWork::kSoftmax, 128, 2, 23));
   EXPECT_FALSE(stays(RowWork::kSoftmax, 1024, 2, 512));
-  EXPECT_TRUE(stays(RowWork::kSoftmax, 256, 4, 64));
+  EXPECT_TRUE(stays(RowWork::kSoftmax, 256, 4, 48));
 }
 
 /// Rows that registers would hold once for a group of multiprocessors, or leave some of these idle.
@@ -142,8 +151,8 @@ TEST(RowStayingTest, ClustersKeepTheParametersOfLayerNormInVectors) {
     EXPECT_FALSE(tuning.stays);
     return tuning.keeps_parameters && tuning.looks_ahead;
   };
-  EXPECT_TRUE(keeps(256, 2, 64));
-  EXPECT_FALSE(keeps(256, 2, 63));
+  EXPECT_TRUE(keeps(256, 2, 48));
+  EXPECT_FALSE(keeps(256, 2, 47));
   EXPECT_FALSE(keeps(256, 2, 512, false));
   EXPECT_FALSE(keeps(32, 2, 512));
   EXPECT_TRUE(keeps(36, 4, 512));

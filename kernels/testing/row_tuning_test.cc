@@ -69,7 +69,7 @@ void ExpectOrderFollowsFromBytes(RowWork work, std::int64_t row_bytes, int eleme
           << "has no kernel";
       // Rows that begin anywhere have no kernels that read much, and where little is read those are slower.
       ASSERT_TRUE(!tuning.reads_much || ((plain || streamed) && row_bytes * rows >= std::int64_t{16} << 20));
-      ASSERT_TRUE(!tuning.balanced || (tuning.cluster_blocks > 2 && row_bytes * rows >= std::int64_t{16} << 20));
+      ASSERT_TRUE(!tuning.balanced || (tuning.cluster_blocks > 2 && row_bytes * rows >= std::int64_t{12} << 20));
       ASSERT_LE(tuning.cluster_blocks, device.clusters ? 16 : 1);
       ASSERT_GE(tuning.turns, 1);
       const bool of_blocks = tuning.method == RowTuning::Method::kBlocks && !tuning.keeps_parameters;
