@@ -180,9 +180,9 @@ WordsOfCluster ShareAmongBlocks(RowWork work, std::int64_t row_words, int elemen
   if (work == RowWork::kMoments && !FillRegisters(most, 20) && FillRegisters(usual, 24) && usual.threads <= 256) {
     return usual;
   }
-  // Of 16-bit softmax, the longest, in larger blocks: up to 1.1 times as fast.
+  // The longest, which are of 16 bits, in larger blocks: up to 1.1 times as fast.
   constexpr int kMostThreads = 320;
-  if (usual.threads > 128 && usual.threads <= kMostThreads && most.threads > 128) {
+  if (AreOfSoftmax(work) && most.threads > 128 && usual.threads <= kMostThreads) {
     return usual.Held() < most.Held() ? usual : most;
   }
   const WordsOfCluster fewer(20, row_words);

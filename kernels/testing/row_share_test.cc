@@ -87,6 +87,14 @@ TEST(RowShareTest, LongOddRowsOf16BitSoftmaxLeaveFewWordsEmpty) {
   }
 }
 
+TEST(RowShareTest, LongOddRowsOfFp32LayerNormHaveWholeBlocksOfRegisters) {
+  for (const std::int64_t width : {100355, 101001, 102398}) {
+    const RowTuning tuning = TuneRows(RowWork::kMoments, 4 * width, 1000, 4, RowAccess::kOdd, {true, 227 << 10});
+    EXPECT_EQ(tuning.threads, 256) << width;
+    EXPECT_EQ(tuning.vectors, 28) << width;
+  }
+}
+
 TEST(RowShareTest, OddRowsOfLayerNormEndWhereAWarpHasFew) {
   const auto words_of = [](std::int64_t width) {
     return TuneRows(RowWork::kMoments, 2 * width, 1000, 2, RowAccess::kOdd, {true, 227 << 10});
