@@ -230,7 +230,7 @@ cudaError_t LaunchStaged(RowAccess access, const Arguments& arguments, std::int6
 template <typename T, typename Kernels, typename Shape, typename Arguments>
 cudaError_t LaunchHeld(RowAccess access, const Arguments& arguments, std::int64_t rows, cudaStream_t stream) {
   if constexpr (Shape::kStaged) {
-    if constexpr (Shape::kVectors == 8) {
+    if constexpr (Shape::kVectors == 8) {  // of StagedShapeOfEight
       return LaunchHeldBy<T, Kernels, Shape, RowAccess::kDense>(arguments, rows, stream);
     } else {
       return LaunchStaged<T, Kernels, Shape>(access, arguments, rows, stream);

@@ -7,8 +7,8 @@
 namespace kernelwire {
 namespace {
 
-/// From how many MiB on. Of two inputs, words off a boundary are most to read one by one; shorter rows of one, of which
-/// many are on their way anyway, gain later.
+/// From how many MiB on. Clusters that stay read odd rows in bulk (row_staged.cuh), others word by word, which is most
+/// for two inputs; of short rows a multiprocessor has many on their way anyway.
 std::int64_t LeastMibOf(RowWork work, std::int64_t row_bytes, int element_bytes) {
   const bool wide = element_bytes == 4;
   switch (work) {

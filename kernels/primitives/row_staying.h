@@ -36,14 +36,16 @@ constexpr bool HasStagedClusters(RowWork work, int element_bytes) {
 constexpr bool HasStagedClustersOfEight(RowWork work, int element_bytes) {
   return element_bytes == 2 && work != RowWork::kMoments;
 }
-/// The most threads of a block of those. Of softmax blocks of up to 320 have registers of their own.
+/// The most threads of a block of those, whose tuning looks ahead and is not roomy. Of softmax blocks of up to 320 have
+/// registers of their own.
 inline constexpr int kMostThreadsOfStagedEight = 384;
 
 /// Whether rows that are no whole number of vectors (AreHeldInWords) are held in vectors all the same, where blocks can
 /// share them: long ones, of which clusters that stay hold so many that they leave few multiprocessors idle, up to 1.6
 /// times as fast on an H200; of 16-bit layer_norm, which runs other instructions for each place that a row may begin
-/// at, the longest only, and of FP32 softmax and layer_norm those that words do not hold. The order of a row's elements
-/// follows from this. Host code only.
+/// at, and of 16-bit softmax, whose words stay as they lie (row_words_unmoved.cuh), the longest only; and of FP32
+/// softmax and layer_norm those that words do not hold. The order of a row's elements follows from this. Host code
+/// only.
 bool AreMovedInVectors(RowWork work, std::int64_t row_bytes, int element_bytes);
 
 /// `tuning`, of `rows` odd rows of the usual launch in memory that is fast (RowDevice), and whether its clusters stay,

@@ -10,8 +10,8 @@
 // result, they are moved in registers instead (row_shifted.cuh), unless in such other launches it looks ahead and they
 // are wider than 16 bits.
 //
-// What all layouts of a row have in common is here, too (RowSource, RowLayout), which nobody needs without
-// one of them: hence the length of this file.
+// What all layouts of a row have in common is here, too (RowSource, RowLayout), which nobody needs without one of them:
+// hence the length of this file.
 #ifndef KERNELWIRE_KERNELS_PRIMITIVES_ROW_VECTORS_CUH_
 #define KERNELWIRE_KERNELS_PRIMITIVES_ROW_VECTORS_CUH_
 

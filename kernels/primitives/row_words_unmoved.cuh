@@ -6,8 +6,9 @@
 // lane has its words', and then one of the two is handed over. Additions are those of row_words.cuh, in the same order,
 // and results have the same bits.
 //
-// This is for operators that do the same to all elements of a row. Where weights and biases belong to them, rows have
-// to begin alike: row_words_in_place.cuh.
+// This is for operators that do the same to all elements of a row, each of which is written by the warp that summed it:
+// a probability is made of an exponential below that warp's maximum. Where weights and biases belong to elements, rows
+// have to begin alike, and any lane can write what it has: row_words_in_place.cuh.
 #ifndef KERNELWIRE_KERNELS_PRIMITIVES_ROW_WORDS_UNMOVED_CUH_
 #define KERNELWIRE_KERNELS_PRIMITIVES_ROW_WORDS_UNMOVED_CUH_
 
