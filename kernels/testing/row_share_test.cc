@@ -84,6 +84,26 @@ TEST(RowShareTest, LongOddRowsOf16BitSoftmaxLeaveFewWordsEmpty) {
     EXPECT_EQ(tuning_of(131073), (std::vector<int>{160, 28, 15}));
     EXPECT_EQ(tuning_of(151643), (std::vector<int>{192, 28, 15})) << "rather than as many more threads with 24";
     EXPECT_EQ(tuning_of(190001), (std::vector<int>{256, 24, 16}));
+    EXPECT_EQ(tuning_of(210001), (std::vector<int>{256, 28, 15})) << "a whole number of blocks' registers";
+    EXPECT_EQ(tuning_of(222001), (std::vector<int>{256, 28, 16}));
+    EXPECT_EQ(tuning_of(235001), (std::vector<int>{320, 24, 16}));
+  }
+}
+
+TEST(RowShareTest, LongOddRowsOf16BitNormsAreManyAtATime) {
+  for (const RowWork work : {RowWork::kOneSum, RowWork::kTwoInputs}) {
+    const auto tuning_of = [&](std::int64_t width) {
+      const RowTuning tuning = TuneRows(work, 2 * width, 1000, 2, RowAccess::kOdd, {true, 227 << 10});
+      return std::vector<int>{tuning.threads, tuning.vectors, tuning.cluster_blocks};
+    };
+    EXPECT_EQ(tuning_of(143359), (std::vector<int>{224, 20, 16}));
+    EXPECT_EQ(tuning_of(143361), (std::vector<int>{256, 36, 8}));
+    EXPECT_EQ(tuning_of(163841), (std::vector<int>{256, 36, 9}));
+    EXPECT_EQ(tuning_of(165889), (std::vector<int>{224, 28, 14}));
+    EXPECT_EQ(tuning_of(200001), (std::vector<int>{224, 28, 16}));
+    EXPECT_EQ(tuning_of(202001), (std::vector<int>{320, 20, 16}));
+    EXPECT_EQ(tuning_of(206001), (std::vector<int>{192, 36, 15}));
+    EXPECT_EQ(tuning_of(390001), (std::vector<int>{448, 28, 16}));
   }
 }
 
