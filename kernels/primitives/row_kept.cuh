@@ -52,7 +52,8 @@ cudaError_t LaunchKept(const Arguments& arguments, std::int64_t rows, cudaStream
 }
 
 /// The same by clusters, or blocks (row_tickets.cuh), each block of which keeps what its threads have room for behind
-/// its HeldSpace `Space`: twice the row, or once. `kAlike`: which rows begin alike, see TicketRows.
+/// its HeldSpace `Space`: twice the row, but for weights in registers. `kAlike`: which rows begin alike, see
+/// TicketRows.
 template <typename Shape, typename Space, auto kKernel, std::int64_t kAlike, typename Arguments>
 cudaError_t LaunchKeptByClusters(const Arguments& arguments, std::int64_t rows, cudaStream_t stream) {
   const RowTuning& tuning = arguments.tuning;
@@ -60,7 +61,7 @@ cudaError_t LaunchKeptByClusters(const Arguments& arguments, std::int64_t rows, 
   shape.threads = static_cast<unsigned>(tuning.threads);
   shape.cluster_blocks = static_cast<unsigned>(tuning.cluster_blocks);
   shape.balances_clusters = tuning.balanced;
-  constexpr std::size_t kKeptOfThread = std::size_t{Shape::kWeightsInRegisters ? 1 : 2} * Shape::kBytes;
+  constexpr std::size_t kKeptOfThread = 2 * Shape::kBytes - Shape::kBytesOfWeights;
   shape.shared_bytes = Space::BytesOfBlock(shape.threads) + kKeptOfThread * shape.threads +
                        BlockGroup::SpaceOf(shape.threads / 32, shape.cluster_blocks, Shape::kWholeBlocks);
   const std::int64_t room = RoomForClusters<kKernel>(shape);

@@ -202,26 +202,37 @@ constexpr bool HasMovedOdd(int element_bytes) {
          HasMisaligned<Kernels, Shape>(element_bytes);
 }
 
-/// Launches rows that threads with a StagedShape hold, as HasStagedClusters says.
+/// Launches rows that threads with a StagedShape hold, which are reached so.
+template <typename T, typename Kernels, typename Shape, RowAccess kAccess, typename Arguments>
+cudaError_t LaunchStagedBy(const Arguments& arguments, std::int64_t rows, cudaStream_t stream) {
+  if constexpr (Kernels::kWork == RowWork::kMoments) {
+    return LaunchKeptVectors<T, Kernels, Shape, kAccess>(arguments, rows, stream);
+  } else {
+    return LaunchHeldBy<T, Kernels, Shape, kAccess>(arguments, rows, stream);
+  }
+}
+/// Whether there are kernels so. Of 8 vectors those that are moved have no room in the largest blocks.
+template <typename Kernels, typename Shape>
+constexpr bool HasStaged(int element_bytes, RowAccess access) {
+  return Shape::kVectors == 16
+             ? HasStagedClusters(Kernels::kWork, element_bytes, access)
+             : HasStagedClustersOfEight(Kernels::kWork, element_bytes, access) &&
+                   (access == RowAccess::kDense || Shape::BlockThreads(access) <= kThreadsOfStagedEight);
+}
 template <typename T, typename Kernels, typename Shape, typename Arguments>
 cudaError_t LaunchStaged(RowAccess access, const Arguments& arguments, std::int64_t rows, cudaStream_t stream) {
-  constexpr RowWork kWork = Kernels::kWork;
-  if constexpr (HasStagedClusters(kWork, sizeof(T), RowAccess::kMisaligned)) {
+  if constexpr (HasStaged<Kernels, Shape>(sizeof(T), RowAccess::kMisaligned)) {
     if (access == RowAccess::kMisaligned) {
-      return LaunchHeldBy<T, Kernels, Shape, RowAccess::kMisaligned>(arguments, rows, stream);
+      return LaunchStagedBy<T, Kernels, Shape, RowAccess::kMisaligned>(arguments, rows, stream);
     }
   }
-  if constexpr (HasStagedClusters(kWork, sizeof(T), RowAccess::kOdd)) {
+  if constexpr (HasStaged<Kernels, Shape>(sizeof(T), RowAccess::kOdd)) {
     if (access != RowAccess::kDense) {
-      return LaunchHeldBy<T, Kernels, Shape, RowAccess::kOdd>(arguments, rows, stream);
+      return LaunchStagedBy<T, Kernels, Shape, RowAccess::kOdd>(arguments, rows, stream);
     }
   }
-  if constexpr (HasStagedClusters(kWork, sizeof(T), RowAccess::kDense)) {
-    if constexpr (kWork == RowWork::kMoments) {
-      return LaunchKeptVectors<T, Kernels, Shape, RowAccess::kDense>(arguments, rows, stream);
-    } else {
-      return LaunchHeldBy<T, Kernels, Shape, RowAccess::kDense>(arguments, rows, stream);
-    }
+  if constexpr (HasStaged<Kernels, Shape>(sizeof(T), RowAccess::kDense)) {
+    return LaunchStagedBy<T, Kernels, Shape, RowAccess::kDense>(arguments, rows, stream);
   }
   return cudaErrorNotSupported;  // never asked for
 }
@@ -230,11 +241,7 @@ cudaError_t LaunchStaged(RowAccess access, const Arguments& arguments, std::int6
 template <typename T, typename Kernels, typename Shape, typename Arguments>
 cudaError_t LaunchHeld(RowAccess access, const Arguments& arguments, std::int64_t rows, cudaStream_t stream) {
   if constexpr (Shape::kStaged) {
-    if constexpr (Shape::kVectors == 8) {  // of StagedShapeOfEight
-      return LaunchHeldBy<T, Kernels, Shape, RowAccess::kDense>(arguments, rows, stream);
-    } else {
-      return LaunchStaged<T, Kernels, Shape>(access, arguments, rows, stream);
-    }
+    return LaunchStaged<T, Kernels, Shape>(access, arguments, rows, stream);
   } else if constexpr (kSumsVectors<Shape>) {
     return LaunchHeldBy<T, Kernels, Shape, RowAccess::kShifted>(arguments, rows, stream);  // others lie in vectors
   } else if constexpr (Shape::kOfWords) {

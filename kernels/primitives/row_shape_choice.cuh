@@ -81,6 +81,31 @@ cudaError_t WithWarpShape(int vectors, F&& f) {
   return f(RowShapeOfWarp<kIts>{});
 }
 
+/// Those of threads with 8 vectors whose next row is on its way to shared memory (HasStagedClustersOfEight). Of
+/// layer_norm shared memory has room for 20 warps where registers have some weights; smaller blocks of FP32 rows, which
+/// are moved, want the registers of 16.
+template <RowWork kWork, int kElementBytes, typename F>
+cudaError_t WithStagedEight(int threads, F&& f) {
+  if constexpr (kWork == RowWork::kMoments) {
+    if constexpr (kElementBytes == 4) {
+      if (threads <= 256) {
+        return f(StagedShapeOfEight<256, 0>{});
+      }
+    }
+    return f(StagedShapeOfEight<kThreadsOfStagedEight, 3>{});
+  } else {
+    if constexpr (kWork != RowWork::kTwoInputs || kElementBytes == 4) {
+      if (threads <= kThreadsOfStagedEight) {
+        return f(StagedShapeOfEight<kThreadsOfStagedEight, 0>{});
+      }
+    }
+    if constexpr (kElementBytes == 2) {
+      return f(StagedShapeOfEight<kMostThreadsOfStagedEight, 0>{});
+    }
+    return cudaErrorNotSupported;  // never asked for
+  }
+}
+
 template <RowWork kWork, int kElementBytes, typename F>
 cudaError_t WithBlockShape(const RowTuning& tuning, F&& f) {
   constexpr int kMostInShared = MostVectorsInShared(kWork, kElementBytes);
@@ -101,12 +126,7 @@ cudaError_t WithBlockShape(const RowTuning& tuning, F&& f) {
   }
   if constexpr (HasStagedClustersOfEight(kWork, kElementBytes)) {
     if (tuning.vectors == 8 && tuning.looks_ahead && !tuning.roomy) {
-      if constexpr (AreOfSoftmax(kWork)) {
-        if (tuning.threads <= 320) {
-          return f(StagedShapeOfEight<320>{});
-        }
-      }
-      return f(StagedShapeOfEight<kMostThreadsOfStagedEight>{});
+      return WithStagedEight<kWork, kElementBytes>(tuning.threads, f);
     }
   }
   if constexpr (kWork == RowWork::kTwoInputs) {

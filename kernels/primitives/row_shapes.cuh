@@ -59,7 +59,7 @@ struct RowShape {
   static constexpr bool kStaged = false;
   static constexpr bool kReadsMuch = kMuch;
   static constexpr bool kStays = false;
-  static constexpr bool kWeightsInRegisters = false;
+  static constexpr int kBytesOfWeights = 0;  // in registers, of a thread of blocks that keep parameters
   // Others are asked for only where nothing but where tensors begin is unusual of a launch.
   static constexpr bool kOfPlainRows = kMuch && (kVectors == 4 || kVectors == 16);
   static constexpr bool kInTileOfHalves = !kOfBlocks && kVectors > 2;
@@ -140,7 +140,7 @@ struct RowShapeOfWords {
   static constexpr bool kStaged = false;
   static constexpr bool kReadsMuch = false;
   static constexpr bool kStays = false;
-  static constexpr bool kWeightsInRegisters = HaveWeightsInRegisters(kWords);
+  static constexpr int kBytesOfWeights = HaveWeightsInRegisters(kWords) ? kBytes : 0;
   static constexpr bool kOfPlainRows = false;
 
   template <typename T, RowAccess kAccess, int kInputs>
@@ -188,15 +188,17 @@ struct StagedShape : StayingShape<RowShape<BlockGroup, 16, true, true>> {
 
 /// The same in blocks so small that registers have room for the weights of layer_norm, too.
 struct StagedShapeBesideWeights : StagedShape {
-  static constexpr bool kWeightsInRegisters = true;
+  static constexpr int kBytesOfWeights = kBytes;
   static constexpr int BlockThreads(RowAccess /*access*/) { return kMostThreadsBesideWeights; }
   static constexpr int ResidentBlocks(RowAccess /*access*/) { return 2; }
 };
 
-/// The same with 8 vectors, in blocks of up to so many threads, of which a multiprocessor has two.
-template <int kMostThreads>
+/// The same with 8 vectors, in blocks of up to so many threads, of which a multiprocessor has two; with weights of so
+/// many of them in registers.
+template <int kMostThreads, int kVectorsOfWeights>
 struct StagedShapeOfEight : StayingShape<RowShape<BlockGroup, 8, true, true>> {
   static constexpr bool kStaged = true;
+  static constexpr int kBytesOfWeights = 16 * kVectorsOfWeights;
   template <typename T, RowAccess kAccess, int kInputs>
   using Held = StagedRow<RowShape<BlockGroup, 8, true, true>::Held<T, kAccess, kInputs>>;
   static constexpr int BlockThreads(RowAccess /*access*/) { return kMostThreads; }

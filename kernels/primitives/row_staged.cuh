@@ -111,14 +111,14 @@ struct StagedRow : Held {
   unsigned turn_ = 0;  // rows that have been asked for
 };
 
-/// The places of a block's warps. Of two inputs in vectors a multiprocessor has one block at a time: what is on its way
-/// to two keeps memory from what is written (0.84 to 0.91 of a copy on an H200, and 0.97 so).
+/// The places of a block's warps. Of two inputs in vectors that are not moved a multiprocessor has one block at a time:
+/// what is on its way to two keeps memory from what is written (0.84 to 0.91 of a copy on an H200, and 0.97 so).
 template <typename Held, int kInputs>
 class StagedSpace : public RowSpace<Held, BlockGroup, kInputs> {
  public:
   static __host__ __device__ constexpr std::size_t BytesOfBlock(unsigned threads) {
     const std::size_t bytes = RowSpace<Held, BlockGroup, kInputs>::BytesOfBlock(threads);
-    return kInputs == 2 && kInVectors && bytes < kMoreThanHalf ? kMoreThanHalf : bytes;
+    return kInputs == 2 && kInVectors && !Held::kMoves && bytes < kMoreThanHalf ? kMoreThanHalf : bytes;
   }
 
  private:

@@ -117,6 +117,16 @@ TEST_F(RowStagedTest, TwoRowsAreCombined) {
   ExpectStaged<__nv_bfloat16, RowAccess::kOdd, 2>(16, {1, 4097, 10003, 12287});
 }
 
+// A warp has 2048 elements of 2 bytes, 1024 of 4.
+TEST_F(RowStagedTest, RowsInEightVectorsAreHeldAndCombined) {
+  using OfEight = StagedShapeOfEight<320, 0>;
+  ExpectStaged<__nv_bfloat16, RowAccess::kDense, 1, OfEight>(1, {8, 2048, 2056, 4096 - 8, 5000, 6144});
+  ExpectStaged<__nv_bfloat16, RowAccess::kMisaligned, 1, OfEight>(16, {8, 2048, 2056, 5000, 6144});
+  ExpectStaged<float, RowAccess::kMisaligned, 1, OfEight>(8, {4, 1024, 1028, 2500, 3072});
+  ExpectStaged<float, RowAccess::kMisaligned, 2, OfEight>(8, {4, 1024, 1028, 2500, 3072});
+  ExpectStaged<__nv_bfloat16, RowAccess::kDense, 2, OfEight>(1, {8, 2048, 2056, 5000, 6144});
+}
+
 // A warp has 1280 elements of 2 bytes, 640 of 4, or 1152.
 TEST_F(RowStagedTest, RowsInWordsAreHeldAndCombined) {
   using OfTwenty = StagedWordShape<RowShapeOfWords<BlockGroup, 20, 0, 96, 1>>;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernels/primitives/row_cluster.h"
 #include "kernels/primitives/row_tuning_tables.h"
 
 namespace kernelwire {
@@ -23,43 +24,6 @@ std::int64_t LeastMibOf(RowWork work, std::int64_t row_bytes, int element_bytes)
     default:
       return 24;
   }
-}
-
-/// Warps that a multiprocessor has at a time, of threads with the registers for a row and the next one.
-constexpr std::int64_t kWarpsOfMultiprocessor = 16;
-
-/// What one of those warps holds of a row.
-constexpr std::int64_t kBytesOfWarp = 8 * 32 * 16;
-
-/// Blocks of a cluster with so many warps each.
-struct ClusterOfWarps {
-  std::int64_t warps = 0;
-  std::int64_t blocks = 0;
-  std::int64_t filled = 0;  // warps of a group of multiprocessors that have a share of a row
-
-  ClusterOfWarps() = default;
-  ClusterOfWarps(std::int64_t row_warps, std::int64_t warps_of_block)
-      : warps(warps_of_block), blocks((row_warps + warps - 1) / warps) {
-    const std::int64_t blocks_of_group = kMultiprocessorsOfGroup * (kWarpsOfMultiprocessor / warps);
-    filled = blocks_of_group / blocks * row_warps;
-  }
-};
-
-/// Blocks that share a row of so many warps such that most multiprocessors are busy: the smallest, which leave more of
-/// them something to do, or the largest of up to 8 warps, which have more of memory on its way. Those of a warp wait
-/// for each other more than they gain.
-ClusterOfWarps ShareWarps(std::int64_t row_warps, bool large) {
-  constexpr std::int64_t kLeastWarps = 2;
-  constexpr std::int64_t kLargest = 8;
-  ClusterOfWarps best;
-  for (std::int64_t warps = kLeastWarps; warps <= kWarpsOfMultiprocessor; ++warps) {
-    const ClusterOfWarps next(row_warps, warps);
-    const bool is_cluster = next.blocks > 1 && next.blocks <= kMostBlocksOfRow;
-    if (is_cluster && (next.filled > best.filled || (next.filled == best.filled && large && warps <= kLargest))) {
-      best = next;
-    }
-  }
-  return best;
 }
 
 /// Misaligned 16-bit rows of layer_norm of so many bytes have a block each, which stays: of all rows they take the most
@@ -91,22 +55,42 @@ struct RowsThatStay {
   std::int64_t least_filled;
 };
 
-RowsThatStay RowsThatStayOf(RowWork work, bool wide, std::int64_t row_bytes, bool misaligned) {
+/// From how many MiB on, of rows in whole vectors. Rows that are moved take longer to begin with otherwise; of long
+/// ones of small tensors a cluster that stays has so few that some are done before others.
+std::int64_t LeastMibInVectors(RowWork work, std::int64_t row_bytes, bool wide, bool misaligned) {
   switch (work) {
     case RowWork::kMoments: {
       const bool of_block = HasBlockThatStays(work, row_bytes, wide, misaligned);
-      const std::int64_t from_mib = !misaligned ? 48 : of_block && row_bytes <= 12 * kKiB ? 96 : 32;
+      return !misaligned ? 48 : !of_block ? 12 : row_bytes <= 12 * kKiB ? 96 : 32;
+    }
+    case RowWork::kSoftmax:
+    case RowWork::kLogSoftmax:
+      if (misaligned) {
+        return row_bytes <= 96 * kKiB ? 48 : 64;
+      }
+      return wide ? 24 : row_bytes <= 224 * kKiB ? 12 : 48;
+    default:
+      if (misaligned) {
+        return row_bytes <= 160 * kKiB ? 96 : 128;
+      }
+      return wide || row_bytes <= 256 * kKiB ? 48 : 96;
+  }
+}
+
+RowsThatStay RowsThatStayOf(RowWork work, bool wide, std::int64_t row_bytes, bool misaligned) {
+  const std::int64_t from_mib = LeastMibInVectors(work, row_bytes, wide, misaligned);
+  switch (work) {
+    case RowWork::kMoments: {
       const std::int64_t least_filled = row_bytes <= 512 * kKiB ? 0 : misaligned ? 190 : 205;
       return {misaligned && !wide ? 8 : 32, wide ? 1024 : 512, from_mib, least_filled};
     }
     case RowWork::kSoftmax:
     case RowWork::kLogSoftmax: {
-      const std::int64_t from_mib = misaligned ? 64 : wide || row_bytes > 224 * kKiB ? 48 : 24;
       const std::int64_t least_filled = misaligned ? 190 : wide ? 210 : row_bytes <= 256 * kKiB ? 195 : 205;
       return {wide && !misaligned ? 64 : 32, 512, from_mib, least_filled};
     }
     default:
-      return {wide ? 64 : 32, 1024, 128, misaligned ? 190 : wide || row_bytes > 512 * kKiB ? 205 : 0};
+      return {wide ? 64 : 32, 1024, from_mib, misaligned ? 190 : wide || row_bytes > 512 * kKiB ? 205 : 0};
   }
 }
 
@@ -137,25 +121,82 @@ bool AreStaged(RowWork work, std::int64_t row_bytes, std::int64_t mib, bool wide
 /// The blocks that share one of those. Two inputs want as many as can be, and so does layer_norm, whose weights
 /// registers have room for in small blocks (row_keeping.h).
 ClusterOfWarps ShareStaged(RowWork work, std::int64_t row_bytes) {
-  const std::int64_t warps = (row_bytes + 2 * kBytesOfWarp - 1) / (2 * kBytesOfWarp);
-  return work == RowWork::kTwoInputs || work == RowWork::kMoments
-             ? ClusterOfWarps(warps, (warps + kMostBlocksOfRow - 1) / kMostBlocksOfRow)
-             : ShareWarps(warps, false);
+  const std::int64_t warps = (WarpsOfRow(row_bytes) + 1) / 2;  // of 16 vectors
+  return work == RowWork::kTwoInputs || work == RowWork::kMoments ? ShareAmongMost(warps, kThatLookAhead)
+                                                                  : ShareWarps(warps, kThatLookAhead);
 }
 
-/// Whether threads have 8 vectors of a row while the next one is on its way, in blocks of which registers hold two, but
-/// no two that look ahead: up to 1.4 times as fast.
-bool AreStagedInEight(RowWork work, std::int64_t row_bytes, std::int64_t mib, int element_bytes, RowAccess access) {
-  constexpr std::int64_t kMost = kMostBlocksOfRow * (kMostThreadsOfStagedEight / 32) * kBytesOfWarp;
-  return HasStagedClustersOfEight(work, element_bytes) && access == RowAccess::kDense && row_bytes > 512 * kKiB &&
-         row_bytes <= kMost && mib >= 48;
+/// Those of 16-bit rows of 128 to 512 KiB whose threads have 8 vectors while the next row is on its way, where they are
+/// faster than `looking`, which look ahead: where these leave many more multiprocessors idle. Else none.
+ClusterOfWarps ShareHalvesInEight(RowWork work, std::int64_t row_bytes, std::int64_t mib, bool misaligned,
+                                  const ClusterOfWarps& looking) {
+  const std::int64_t row_warps = WarpsOfRow(row_bytes);
+  const auto share = [&](const BlocksOfWarps& which, std::int64_t most_filled, std::int64_t from_mib) {
+    const ClusterOfWarps staged = ShareWarps(row_warps, which);
+    const std::int64_t tenths = misaligned ? 13 : 12;
+    const bool faster = looking.filled < most_filled && staged.filled * 10 >= looking.filled * tenths;
+    return faster && mib >= from_mib ? staged : ClusterOfWarps();
+  };
+  if (row_bytes <= 128 * kKiB) {
+    return {};
+  }
+  switch (work) {
+    case RowWork::kMoments:
+      return share(kStagedBesideParameters, 228, 48);
+    case RowWork::kOneSum:
+      return share(kStaged, 200, 96);
+    case RowWork::kSoftmax:
+    case RowWork::kLogSoftmax: {
+      const std::int64_t most_filled = misaligned ? 256 : row_bytes <= 256 * kKiB ? 205 : 224;
+      return share(kStaged, most_filled, misaligned || row_bytes > 320 * kKiB ? 96 : 56);
+    }
+    default:
+      return {};
+  }
 }
 
-RowTuning StayWithTwoInputs(std::int64_t row_bytes, std::int64_t rows, RowTuning tuning) {
-  constexpr std::int64_t kLeastMib = 96;  // of fewer, rows are held otherwise
+/// The same of misaligned FP32 rows, which are moved. Those of two inputs want as many blocks as can be. The longest of
+/// layer_norm are held in shared memory otherwise.
+ClusterOfWarps ShareWordsInEight(RowWork work, std::int64_t row_bytes, std::int64_t mib,
+                                 const ClusterOfWarps& looking) {
+  const std::int64_t row_warps = WarpsOfRow(row_bytes);
+  if (row_warps > kMostBlocksOfRow * kStaged.most) {
+    return {};
+  }
+  if (work == RowWork::kTwoInputs) {
+    const bool gain = (row_bytes > 360 * kKiB && row_bytes <= 448 * kKiB) || row_bytes > 512 * kKiB;
+    return gain && mib >= 48 ? ShareAmongMost(row_warps, kStaged) : ClusterOfWarps();
+  }
+  if (row_bytes > 512 * kKiB) {
+    return mib >= 12 ? ShareWarps(row_warps, kStagedBesideParameters) : ClusterOfWarps();
+  }
+  const bool faster = row_bytes > 144 * kKiB && looking.filled < 245 && mib >= 12;
+  return faster ? ShareWarps(row_warps, kFewStaged) : ClusterOfWarps();
+}
+
+/// The same of any rows: up to 1.4 times as fast. 16-bit ones of more than 512 KiB registers hold once, in blocks of
+/// which they hold two, but no two that look ahead.
+ClusterOfWarps ShareInEight(RowWork work, std::int64_t row_bytes, std::int64_t mib, int element_bytes, RowAccess access,
+                            const ClusterOfWarps& looking) {
+  if (!HasStagedClustersOfEight(work, element_bytes, access)) {
+    return {};
+  }
+  if (element_bytes == 4) {
+    return ShareWordsInEight(work, row_bytes, mib, looking);
+  }
+  if (row_bytes <= 512 * kKiB) {
+    return ShareHalvesInEight(work, row_bytes, mib, access == RowAccess::kMisaligned, looking);
+  }
+  const bool are = access == RowAccess::kDense && work != RowWork::kMoments && mib >= 48 &&
+                   WarpsOfRow(row_bytes) <= kMostBlocksOfRow * (kMostThreadsOfStagedEight / 32);
+  return are ? ShareAmongMost(WarpsOfRow(row_bytes), kStaged) : ClusterOfWarps();
+}
+
+RowTuning StayWithTwoInputs(std::int64_t row_bytes, std::int64_t rows, bool misaligned, RowTuning tuning) {
+  const std::int64_t from_mib = misaligned ? 48 : 96;  // of fewer, rows on a boundary are held otherwise
   const bool has_kernels = tuning.cluster_blocks > 1 && !tuning.in_shared && !tuning.roomy &&
                            HasStayingClustersInVectors(RowWork::kTwoInputs, tuning.vectors, tuning.looks_ahead);
-  tuning.stays = has_kernels && row_bytes > 256 * kKiB && MibOf(row_bytes, rows) >= kLeastMib;
+  tuning.stays = has_kernels && row_bytes > 256 * kKiB && MibOf(row_bytes, rows) >= from_mib;
   return tuning;
 }
 
@@ -173,7 +214,7 @@ RowTuning LookAheadForMany(RowWork work, std::int64_t row_bytes, std::int64_t ro
 /// have too much to do in rows of two ranges of lengths.
 std::int64_t LeastFilledOfMoved(RowWork work, std::int64_t row_bytes, bool wide) {
   if (wide) {
-    return work == RowWork::kMoments ? 195 : AreNorms(work) ? 240 : 205;
+    return AreNorms(work) ? 240 : 195;
   }
   const bool gain = (row_bytes > 160 * kKiB && row_bytes <= 240 * kKiB) || row_bytes > 420 * kKiB;
   return gain && AreNorms(work) ? 220 : 240;
@@ -188,9 +229,8 @@ bool AreMovedInVectors(RowWork work, std::int64_t row_bytes, int element_bytes) 
                              : AreOfSoftmax(work)        ? 448 * kKiB
                                                          : (wide ? 200 : 112) * kKiB;
   const std::int64_t up_to = wide && !AreNorms(work) ? 1024 * kKiB : 512 * kKiB;
-  const std::int64_t row_warps = (row_bytes + kBytesOfWarp - 1) / kBytesOfWarp;
   return row_bytes > above && row_bytes <= up_to && AreHeldInWords(row_bytes, element_bytes) &&
-         ShareWarps(row_warps, false).filled >= LeastFilledOfMoved(work, row_bytes, wide);
+         ShareWarps(WarpsOfRow(row_bytes), kThatLookAhead).filled >= LeastFilledOfMoved(work, row_bytes, wide);
 }
 
 RowTuning StayForMany(RowWork work, std::int64_t row_bytes, std::int64_t rows, int element_bytes, RowTuning tuning) {
@@ -213,20 +253,20 @@ RowTuning StayForManyInVectors(RowWork work, std::int64_t row_bytes, std::int64_
   const bool wide = element_bytes == 4;
   const bool misaligned = access != RowAccess::kDense;
   const bool large = work == RowWork::kOneSum || (work == RowWork::kMoments && wide);
-  const std::int64_t row_warps = (row_bytes + kBytesOfWarp - 1) / kBytesOfWarp;
+  const std::int64_t row_warps = WarpsOfRow(row_bytes);
   const ClusterOfWarps cluster = HasBlockThatStays(work, row_bytes, wide, misaligned)
-                                     ? ClusterOfWarps(row_warps, row_warps)
-                                     : ShareWarps(row_warps, large);
+                                     ? ClusterOfWarps(row_warps, row_warps, kThatLookAhead.of_multiprocessor)
+                                     : ShareWarps(row_warps, large ? kLargeThatLookAhead : kThatLookAhead);
   if (AreStaged(work, row_bytes, MibOf(row_bytes, rows), wide, access, cluster.filled)) {
     return HoldByCluster(ShareStaged(work, row_bytes), work, 16, tuning);
   }
-  if (AreStagedInEight(work, row_bytes, MibOf(row_bytes, rows), element_bytes, access)) {
-    const ClusterOfWarps of_most(row_warps, (row_warps + kMostBlocksOfRow - 1) / kMostBlocksOfRow);
-    tuning = HoldByCluster(of_most, work, 8, tuning);
+  const ClusterOfWarps staged = ShareInEight(work, row_bytes, MibOf(row_bytes, rows), element_bytes, access, cluster);
+  if (staged.Exist()) {
+    tuning = HoldByCluster(staged, work, 8, tuning);
     tuning.roomy = false;  // for blocks that look ahead in registers
     return tuning;
   }
-  return work == RowWork::kTwoInputs ? StayWithTwoInputs(row_bytes, rows, tuning)
+  return work == RowWork::kTwoInputs ? StayWithTwoInputs(row_bytes, rows, misaligned, tuning)
                                      : LookAheadForMany(work, row_bytes, rows, wide, misaligned, cluster, tuning);
 }
 

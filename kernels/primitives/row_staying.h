@@ -31,13 +31,23 @@ constexpr bool HasStagedClusters(RowWork work, int element_bytes) {
   return HasStagedClusters(work, element_bytes, RowAccess::kDense) ||
          HasStagedClusters(work, element_bytes, RowAccess::kMisaligned);
 }
-/// The same of threads with 8 vectors, in blocks larger than have the registers to look ahead, for rows that lie one
-/// after another in whole vectors: of 16 bits, whose arithmetic leaves no room for 16 vectors.
-constexpr bool HasStagedClustersOfEight(RowWork work, int element_bytes) {
-  return element_bytes == 2 && work != RowWork::kMoments;
+/// The same of threads with 8 vectors, of which registers have room for more than look ahead: 20 warps of a
+/// multiprocessor, not 16. They are for 16-bit rows, whose arithmetic leaves no room for 16 vectors, and for FP32 rows
+/// that are moved of operators which have no room for it either.
+constexpr bool HasStagedClustersOfEight(RowWork work, int element_bytes, RowAccess access) {
+  if (access == RowAccess::kMisaligned) {
+    return element_bytes == 4 ? work == RowWork::kTwoInputs || work == RowWork::kMoments
+                              : element_bytes == 2 && AreOfSoftmax(work);
+  }
+  return access == RowAccess::kDense && element_bytes == 2;
 }
-/// The most threads of a block of those, whose tuning looks ahead and is not roomy. Of softmax blocks of up to 320 have
-/// registers of their own.
+constexpr bool HasStagedClustersOfEight(RowWork work, int element_bytes) {
+  return HasStagedClustersOfEight(work, element_bytes, RowAccess::kDense) ||
+         HasStagedClustersOfEight(work, element_bytes, RowAccess::kMisaligned);
+}
+/// The threads of the largest blocks of those 20 warps, and of any such block, of the longest rows: two at a time.
+/// Their tunings look ahead and are not roomy.
+inline constexpr int kThreadsOfStagedEight = 320;
 inline constexpr int kMostThreadsOfStagedEight = 384;
 
 /// Whether rows that are no whole number of vectors (AreHeldInWords) are held in vectors all the same, where blocks can

@@ -8,17 +8,10 @@
 #include "kernels/primitives/row_access.h"
 #include "kernels/primitives/row_staying.h"
 #include "kernels/primitives/row_tuning.h"
+#include "kernels/primitives/row_tunings_test.h"
 
 namespace kernelwire::testing {
 namespace {
-
-/// Of rows in a tensor of `mib` MiB.
-RowTuning Tune(RowWork work, std::int64_t width, int element_bytes, std::int64_t mib, bool fast,
-               RowAccess access = RowAccess::kOdd) {
-  const std::int64_t row_bytes = width * element_bytes;
-  const std::int64_t rows = ((mib << 20) + row_bytes - 1) / row_bytes;
-  return TuneRows(work, row_bytes, rows, element_bytes, access, {true, 227 << 10, fast});
-}
 
 TEST(RowKeepingTest, BlocksKeepParametersOfLargeTensorsOfRowsInWordsWhereMemoryIsFast) {
   const auto keeps = [&](auto... arguments) { return Tune(arguments...).keeps_parameters; };

@@ -7,17 +7,10 @@
 
 #include "kernels/primitives/row_access.h"
 #include "kernels/primitives/row_tuning.h"
+#include "kernels/primitives/row_tunings_test.h"
 
 namespace kernelwire::testing {
 namespace {
-
-/// Of rows in a tensor of `mib` MiB.
-RowTuning Tune(RowWork work, std::int64_t width, int element_bytes, std::int64_t mib, bool fast = true,
-               RowAccess access = RowAccess::kOdd) {
-  const std::int64_t row_bytes = width * element_bytes;
-  const std::int64_t rows = ((mib << 20) + row_bytes - 1) / row_bytes;
-  return TuneRows(work, row_bytes, rows, element_bytes, access, {true, 227 << 10, fast});
-}
 
 TEST(RowStayingTest, ClustersStayForOddRowsOfLargeTensorsWhereMemoryIsFast) {
   const auto stays = [&](auto... arguments) { return Tune(arguments...).stays; };
@@ -51,15 +44,11 @@ TEST(RowStayingTest, ClustersStayForLongRowsOfTwoInputsInVectors) {
   const auto stays = [&](auto... arguments) { return Tune(arguments...).stays; };
   EXPECT_TRUE(stays(RowWork::kTwoInputs, 163840, 2, 96, true, RowAccess::kDense));
   EXPECT_FALSE(stays(RowWork::kTwoInputs, 163840, 2, 95, true, RowAccess::kDense));
+  EXPECT_TRUE(stays(RowWork::kTwoInputs, 81920, 4, 48, true, RowAccess::kMisaligned));
+  EXPECT_FALSE(stays(RowWork::kTwoInputs, 81920, 4, 47, true, RowAccess::kMisaligned));
   EXPECT_FALSE(stays(RowWork::kTwoInputs, 163840, 2, 512, false, RowAccess::kDense));
   EXPECT_FALSE(stays(RowWork::kTwoInputs, 163840, 2, 512, true, RowAccess::kPlain)) << "not one after another";
   EXPECT_FALSE(stays(RowWork::kTwoInputs, 65536, 4, 512, true, RowAccess::kDense)) << "4 vectors a thread";
-}
-
-/// Rows of `row_kib` KiB in whole vectors, one after another.
-RowTuning TuneVectors(RowWork work, std::int64_t row_kib, int element_bytes, std::int64_t mib, bool fast = true,
-                      RowAccess access = RowAccess::kDense) {
-  return Tune(work, (row_kib << 10) / element_bytes, element_bytes, mib, fast, access);
 }
 
 TEST(RowStayingTest, ClustersStayAndLookAheadForLongRowsInVectorsOfLargeTensors) {
@@ -68,81 +57,27 @@ TEST(RowStayingTest, ClustersStayAndLookAheadForLongRowsInVectorsOfLargeTensors)
     EXPECT_FALSE(tuning.keeps_parameters);
     return tuning.stays && tuning.looks_ahead;
   };
-  EXPECT_TRUE(stays(RowWork::kOneSum, 256, 2, 128));
-  EXPECT_FALSE(stays(RowWork::kOneSum, 256, 2, 127));
+  EXPECT_TRUE(stays(RowWork::kOneSum, 256, 2, 48));
+  EXPECT_FALSE(stays(RowWork::kOneSum, 256, 2, 47));
+  EXPECT_TRUE(stays(RowWork::kOneSum, 260, 2, 96));
+  EXPECT_FALSE(stays(RowWork::kOneSum, 260, 2, 95));
   EXPECT_FALSE(stays(RowWork::kOneSum, 256, 2, 512, false));
   EXPECT_FALSE(stays(RowWork::kOneSum, 256, 2, 512, true, RowAccess::kPlain)) << "not one after another";
   EXPECT_FALSE(stays(RowWork::kOneSum, 256, 8, 512)) << "8-byte elements";
-  EXPECT_TRUE(stays(RowWork::kOneSum, 36, 2, 128));
+  EXPECT_TRUE(stays(RowWork::kOneSum, 36, 2, 48));
   EXPECT_FALSE(stays(RowWork::kOneSum, 32, 2, 512));
   EXPECT_FALSE(stays(RowWork::kOneSum, 64, 4, 512));
-  EXPECT_TRUE(stays(RowWork::kOneSum, 1024, 4, 128));
+  EXPECT_TRUE(stays(RowWork::kOneSum, 1024, 4, 48));
   EXPECT_TRUE(stays(RowWork::kOneSum, 384, 2, 512)) << "though a quarter of the multiprocessors have nothing to do";
   EXPECT_FALSE(stays(RowWork::kOneSum, 784, 2, 512)) << "so have as many, of a long row";
-  EXPECT_FALSE(stays(RowWork::kSoftmax, 384, 2, 512));
+  EXPECT_FALSE(stays(RowWork::kSoftmax, 404, 2, 512)) << "a fifth has";
   EXPECT_TRUE(stays(RowWork::kSoftmax, 512, 2, 48));
   EXPECT_FALSE(stays(RowWork::kSoftmax, 512, 2, 47));
-  EXPECT_TRUE(stays(RowWork::kSoftmax, 128, 2, 24));
-  EXPECT_FALSE(stays(RowWork::kSoftmax, 128, 2, 23));
+  EXPECT_TRUE(stays(RowWork::kSoftmax, 128, 2, 12));
+  EXPECT_FALSE(stays(RowWork::kSoftmax, 128, 2, 11));
   EXPECT_FALSE(stays(RowWork::kSoftmax, 1024, 2, 512));
-  EXPECT_TRUE(stays(RowWork::kSoftmax, 256, 4, 48));
-}
-
-/// Rows that registers would hold once for a group of multiprocessors, or leave some of these idle.
-TEST(RowStayingTest, RowsAreOnTheirWayToSharedMemoryWhereRegistersHoldTooFew) {
-  const auto staged = [&](RowWork work, std::int64_t row_kib, int element_bytes, std::int64_t mib,
-                          RowAccess access = RowAccess::kDense, bool fast = true) {
-    const RowTuning tuning = TuneVectors(work, row_kib, element_bytes, mib, fast, access);
-    EXPECT_LE(tuning.cluster_blocks, kMostBlocksOfRow);
-    return tuning.vectors == 16 && tuning.looks_ahead && (tuning.stays || tuning.keeps_parameters);
-  };
-  for (const RowWork work : {RowWork::kSoftmax, RowWork::kLogSoftmax}) {
-    EXPECT_TRUE(staged(work, 516, 4, 48));
-    EXPECT_TRUE(staged(work, 1024, 4, 512));
-    EXPECT_TRUE(staged(work, 352, 4, 512)) << "a third of the multiprocessors would have nothing to do";
-    EXPECT_FALSE(staged(work, 512, 4, 512));
-    EXPECT_FALSE(staged(work, 516, 4, 47));
-    EXPECT_FALSE(staged(work, 516, 4, 512, RowAccess::kDense, false));
-    EXPECT_FALSE(staged(work, 516, 2, 512));
-    EXPECT_TRUE(staged(work, 176, 4, 48, RowAccess::kMisaligned));
-    EXPECT_FALSE(staged(work, 512, 4, 512, RowAccess::kMisaligned)) << "registers hold two";
-    EXPECT_TRUE(staged(work, 1020, 4, 512, RowAccess::kMisaligned));
-  }
-  EXPECT_TRUE(staged(RowWork::kOneSum, 516, 4, 96));
-  EXPECT_FALSE(staged(RowWork::kOneSum, 516, 4, 95));
-  EXPECT_FALSE(staged(RowWork::kOneSum, 1024, 4, 512)) << "registers have enough of it on its way";
-  EXPECT_FALSE(staged(RowWork::kOneSum, 516, 4, 512, RowAccess::kMisaligned));
-  EXPECT_FALSE(staged(RowWork::kOneSum, 352, 2, 512));
-  EXPECT_TRUE(staged(RowWork::kOneSum, 352, 2, 384, RowAccess::kMisaligned));
-  EXPECT_FALSE(staged(RowWork::kOneSum, 352, 2, 383, RowAccess::kMisaligned));
-  EXPECT_TRUE(staged(RowWork::kTwoInputs, 1024, 4, 48));
-  EXPECT_FALSE(staged(RowWork::kTwoInputs, 512, 4, 512));
-  EXPECT_FALSE(staged(RowWork::kTwoInputs, 1024, 4, 512, RowAccess::kMisaligned));
-  EXPECT_TRUE(staged(RowWork::kMoments, 576, 4, 48));
-  EXPECT_TRUE(staged(RowWork::kMoments, 768, 4, 48)) << "weights in registers";
-  EXPECT_FALSE(staged(RowWork::kMoments, 772, 4, 119));
-  EXPECT_TRUE(staged(RowWork::kMoments, 880, 4, 120));
-  EXPECT_FALSE(staged(RowWork::kMoments, 884, 4, 512)) << "no room for what it keeps";
-  EXPECT_FALSE(staged(RowWork::kMoments, 576, 4, 512, RowAccess::kMisaligned));
-}
-
-/// 16-bit rows that registers hold twice, but not beside the next ones.
-TEST(RowStayingTest, RowsOf16BitsAreOnTheirWayInEightVectors) {
-  const auto staged = [&](RowWork work, std::int64_t row_kib, std::int64_t mib, RowAccess access = RowAccess::kDense,
-                          bool fast = true) {
-    const RowTuning tuning = TuneVectors(work, row_kib, 2, mib, fast, access);
-    return tuning.stays && tuning.looks_ahead && !tuning.roomy && tuning.vectors == 8;
-  };
-  for (const RowWork work : {RowWork::kOneSum, RowWork::kTwoInputs, RowWork::kSoftmax, RowWork::kLogSoftmax}) {
-    EXPECT_TRUE(staged(work, 516, 48));
-    EXPECT_TRUE(staged(work, 768, 512));
-    EXPECT_FALSE(staged(work, 512, 512));
-    EXPECT_FALSE(staged(work, 772, 512)) << "registers hold one";
-    EXPECT_FALSE(staged(work, 516, 47));
-    EXPECT_FALSE(staged(work, 516, 512, RowAccess::kMisaligned));
-    EXPECT_FALSE(staged(work, 516, 512, RowAccess::kDense, false));
-  }
-  EXPECT_FALSE(staged(RowWork::kMoments, 516, 512));
+  EXPECT_TRUE(stays(RowWork::kSoftmax, 256, 4, 24));
+  EXPECT_FALSE(stays(RowWork::kSoftmax, 256, 4, 23));
 }
 
 TEST(RowStayingTest, ClustersKeepTheParametersOfLayerNormInVectors) {
@@ -174,12 +109,16 @@ TEST(RowStayingTest, ClustersStayForShorterRowsOfMisalignedTensors) {
   EXPECT_FALSE(stays(RowWork::kMoments, 10, 2, 95));
   EXPECT_FALSE(stays(RowWork::kMoments, 8, 2, 512));
   EXPECT_TRUE(stays(RowWork::kMoments, 26, 2, 512));
-  EXPECT_TRUE(stays(RowWork::kMoments, 36, 4, 32));
+  EXPECT_TRUE(stays(RowWork::kMoments, 36, 4, 12));
+  EXPECT_FALSE(stays(RowWork::kMoments, 36, 4, 11));
   EXPECT_FALSE(stays(RowWork::kMoments, 32, 4, 512));
   EXPECT_TRUE(stays(RowWork::kMoments, 784, 4, 32)) << "a quarter of the multiprocessors has nothing to do";
-  EXPECT_TRUE(stays(RowWork::kSoftmax, 36, 4, 64));
+  EXPECT_TRUE(stays(RowWork::kSoftmax, 36, 4, 48));
+  EXPECT_FALSE(stays(RowWork::kSoftmax, 36, 4, 47));
+  EXPECT_FALSE(stays(RowWork::kSoftmax, 128, 4, 63));
   EXPECT_FALSE(stays(RowWork::kSoftmax, 32, 4, 512));
-  EXPECT_TRUE(stays(RowWork::kOneSum, 36, 2, 128));
+  EXPECT_TRUE(stays(RowWork::kOneSum, 36, 2, 96));
+  EXPECT_FALSE(stays(RowWork::kOneSum, 36, 2, 95));
   EXPECT_FALSE(stays(RowWork::kOneSum, 64, 4, 512));
   EXPECT_TRUE(stays(RowWork::kOneSum, 196, 4, 128)) << "a fifth of the multiprocessors has nothing to do";
 }
@@ -215,6 +154,7 @@ TEST(RowStayingTest, LongOddRowsAreMovedInVectorsWhereTheyFillTheDevice) {
   EXPECT_FALSE(moved(RowWork::kSoftmax, 131071, 2)) << "words, which stay as they lie";
   EXPECT_FALSE(moved(RowWork::kSoftmax, 131071, 4));
   EXPECT_TRUE(moved(RowWork::kSoftmax, 262143, 4)) << "words do not hold it";
+  EXPECT_TRUE(moved(RowWork::kSoftmax, 200705, 4)) << "though a quarter of the multiprocessors has nothing to do";
   EXPECT_TRUE(moved(RowWork::kMoments, 262143, 2));
   EXPECT_FALSE(moved(RowWork::kMoments, 131071, 2));
   EXPECT_TRUE(moved(RowWork::kMoments, 200705, 4)) << "words do not hold it";

@@ -14,8 +14,9 @@
 
 namespace kernelwire {
 
-/// The parameters of a thread's elements; `Held`: what it has of a row.
-template <typename Held, bool kWeightsInRegisters>
+/// The parameters of a thread's elements; `Held`: what it has of a row. Registers have the weights of its first
+/// kInRegisters vectors.
+template <typename Held, int kInRegisters>
 class ParametersOfThread {
  public:
   using T = typename Held::Element;
@@ -32,10 +33,10 @@ class ParametersOfThread {
       const int index = Held::IndexOf(group, v);
       if (index < static_cast<int>(arguments.width)) {
         const Granule weight = LoadConstant<Granule>(weights + index);
-        if constexpr (kWeightsInRegisters) {
+        if (v < kInRegisters) {
           weights_[v] = weight;
         } else {
-          own_[32 * (2 * v)] = weight;
+          own_[32 * PlaceOfWeight(v)] = weight;
         }
         own_[32 * PlaceOfBias(v)] = LoadConstant<Granule>(biases + index);
       }
@@ -45,20 +46,24 @@ class ParametersOfThread {
   /// Those of vector `v`; where a row has none, anything.
   template <typename Acc>
   __device__ __forceinline__ void Values(int v, Acc (&weights)[Held::kLength], Acc (&biases)[Held::kLength]) const {
-    if constexpr (kWeightsInRegisters) {
+    if (v < kInRegisters) {
       Unpack<T>(weights_[v], weights);
     } else {
-      Unpack<T>(own_[32 * (2 * v)], weights);
+      Unpack<T>(own_[32 * PlaceOfWeight(v)], weights);
     }
     Unpack<T>(own_[32 * PlaceOfBias(v)], biases);
   }
 
  private:
-  static constexpr int kOfThread = (kWeightsInRegisters ? 1 : 2) * Held::kVectors;
-  static __device__ __forceinline__ constexpr int PlaceOfBias(int v) { return kWeightsInRegisters ? v : 2 * v + 1; }
+  static constexpr int kOfThread = 2 * Held::kVectors - kInRegisters;
+  // Of vectors whose weights lie here, these come first.
+  static __device__ __forceinline__ constexpr int PlaceOfWeight(int v) { return 2 * v - kInRegisters; }
+  static __device__ __forceinline__ constexpr int PlaceOfBias(int v) {
+    return v < kInRegisters ? v : PlaceOfWeight(v) + 1;
+  }
 
   Granule* own_;
-  Granule weights_[kWeightsInRegisters ? Held::kVectors : 1] = {};
+  Granule weights_[Held::kVectors] = {};
 };
 
 /// For the usual launch, by LaunchKeptByClusters. The bits are those of LayerNormResidentKernel.
@@ -72,7 +77,7 @@ __global__ void __launch_bounds__(Shape::BlockThreads(kAccess), Shape::ResidentB
   TicketRows<1> tickets(arguments.tickets, blocks);
   BlockGroup group(blocks);
   using Space = HeldSpace<T, Shape, kAccess, 1>;  // parameters lie behind it
-  const ParametersOfThread<Held, Shape::kWeightsInRegisters> kept(
+  const ParametersOfThread<Held, Shape::kBytesOfWeights / 16> kept(
       group, arguments, granules_of_block + Space::BytesOfBlock(blockDim.x) / sizeof(Granule));
   NormaliseKeptRows<T, Shape, kAccess>(
       arguments, tickets, group, [&](int v, auto& weights, auto& biases, auto...) { kept.Values(v, weights, biases); });

@@ -85,7 +85,7 @@ __global__ void __launch_bounds__(MostThreadsOfKeptCluster(Shape::kBytes / 4), 2
   const int blocks = arguments.tuning.cluster_blocks;
   TicketRows<1> tickets(arguments.tickets, blocks);
   BlockGroup group(blocks, true);
-  const WideParameters<Shape::kBytes / 4, Shape::kWeightsInRegisters> kept(group, arguments, place);
+  const WideParameters<Shape::kBytes / 4, (Shape::kBytesOfWeights > 0)> kept(group, arguments, place);
   __syncthreads();
   NormaliseKeptRows<float, Staged, RowAccess::kOdd>(
       arguments, tickets, group,
