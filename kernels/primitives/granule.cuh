@@ -8,6 +8,7 @@
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
+#include <climits>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
@@ -37,11 +38,21 @@ inline constexpr int kElementsOf = static_cast<int>(sizeof(Unit) / sizeof(T));
 template <typename T>
 inline constexpr int kElementsOfGranule = kElementsOf<T, Granule>;
 
-/// Granules of memory that lie one after another.
+/// Granules of memory that lie one after another, and of the next one `behind` bytes, whole elements: where a tensor
+/// ends, the rest of that is not its own, and not read.
 struct GranuleSpan {
   const void* first;
   int bytes;
+  int behind;
 };
+
+/// That of `bytes` bytes from a granule's beginning `first` on, where `readable` may be read; kNoEnd: as many as one
+/// wants.
+inline constexpr int kNoEnd = INT_MAX;
+__device__ __forceinline__ GranuleSpan SpanOfBytes(const void* first, int bytes, int readable) {
+  const int all = (bytes + 15) / 16 * 16;
+  return all <= readable ? GranuleSpan{first, all, 0} : GranuleSpan{first, bytes / 16 * 16, bytes % 16};
+}
 
 /// Device memory only: without that promise the compiler takes the slower path that finds out.
 __device__ __forceinline__ Granule LoadGranule(const void* from) {

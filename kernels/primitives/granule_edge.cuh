@@ -1,5 +1,5 @@
 // Parts of a granule, 16 bytes on a 16-byte boundary of which others belong to somebody else: written in as few
-// accesses as their length has powers of two.
+// accesses as their length has powers of two, and read in words.
 #ifndef KERNELWIRE_KERNELS_PRIMITIVES_GRANULE_EDGE_CUH_
 #define KERNELWIRE_KERNELS_PRIMITIVES_GRANULE_EDGE_CUH_
 
@@ -14,6 +14,26 @@ namespace kernelwire {
 __device__ __forceinline__ void StorePair(void* to, unsigned first, unsigned second) {
   __builtin_assume(__isGlobal(to));
   *static_cast<uint2*>(to) = make_uint2(first, second);
+}
+
+/// Reads granules that begin kStep bytes apart, from `from` on, as far as they lie in the `left` bytes from there,
+/// whole elements: kWords words one by one, and half a one where they end. All else stays as it is, but that word's
+/// other half, which becomes zero.
+template <typename T, int kStep, int kWords>
+__device__ __forceinline__ void LoadInWords(const unsigned char* from, int left, Granule* granules) {
+  const auto for_each_word = [&](const auto& load) {
+#pragma unroll
+    for (int i = 0; i < kWords; ++i) {
+      const int begin = i / 4 * kStep + i % 4 * 4;
+      Word word{{granules[i / 4].words[i % 4]}};
+      load(left - begin, from + begin, word);
+      granules[i / 4].words[i % 4] = word.words[0];
+    }
+  };
+  for_each_word([](int bytes, const void* at, Word& word) { LoadWordIf(bytes >= 4, at, word); });
+  if (sizeof(T) == 2 && left % 4 != 0) {
+    for_each_word([](int bytes, const void* at, Word& word) { LoadHalfWordIf(bytes == 2, at, word); });
+  }
 }
 
 /// The first `bytes` < 16 of a granule, whole elements.

@@ -26,9 +26,9 @@ namespace kernelwire {
 /// What one thread holds of a row of T. All members of the group call Begin, Finish and Store together; where lanes of
 /// a warp have several rows, all that have one, and these begin equally far behind a granule.
 ///
-/// Granules at a tensor's ends are read whole: what else lies in them is ignored. `kWhole`: rows are whole vectors.
-/// `kInTurn`: each vector's result is written before the next one's is found, for want of registers. `kLasting`: they
-/// are read with CachePriority::kLong.
+/// Granules are read whole, and what else lies in them is ignored; but nothing behind a tensor is read, where its
+/// memory may end. `kWhole`: rows are whole vectors. `kInTurn`: each vector's result is written before the next one's
+/// is found, for want of registers. `kLasting`: they are read with CachePriority::kLong.
 template <typename T, int kVectorsOfThread, bool kWhole, bool kInTurn, bool kLasting = false>
 struct ShiftedVectors : VectorLayout<T, kVectorsOfThread> {
   using Layout = VectorLayout<T, kVectorsOfThread>;
@@ -56,17 +56,22 @@ struct ShiftedVectors : VectorLayout<T, kVectorsOfThread> {
   template <typename Fill, typename Group>
   __device__ __forceinline__ void Begin(const Group& group, const RowSource<T>& row, Granule* /*place*/) {
     const GranulesOf<const T> at(group, row.data, row.count);
+    const int whole = row.has_after ? at.left : 0;  // what is read in whole granules
 #pragma unroll
     for (int v = 0; v < kVectors; ++v) {
       vectors[v] = Filled<Granule>(Fill::template Value<T>());
-      const bool is_there = at.left > v * kStepBytes<Group>;
+      const bool is_there = whole > v * kStepBytes<Group>;
       if constexpr (kLasting) {
         LoadGranuleIf(is_there, at.base + v * kStepBytes<Group>, vectors[v], CachePriority::kLong);
       } else {
         LoadGranuleIf(is_there, at.base + v * kStepBytes<Group>, vectors[v]);
       }
     }
-    following_ = FollowingOf(group, at);
+    following_ = FollowingOf(group, at, whole);
+    if (!row.has_after) {
+      LoadLast<Group, 4 * kVectors>(at, 0, vectors);
+      LoadLast<Group, kWordsOfFollowing>(at, kVectors, &following_);
+    }
   }
 
   /// What the lanes of a warp read of a row, as memory has it, and as Begin does of a copy of that.
@@ -74,8 +79,9 @@ struct ShiftedVectors : VectorLayout<T, kVectorsOfThread> {
   template <typename Group>
   static __device__ __forceinline__ GranuleSpan SpanOf(const Group& group, const RowSource<T>& row) {
     const GranulesOf<const T> at(group, row.data, row.count);
-    const int left = (at.left + 16 * group.lane() + 15) / 16 * 16;
-    return {at.base - 16 * group.lane(), max(0, min(left, 16 * (32 * kVectors + (at.odd != 0 ? 1 : 0))))};
+    const int left = at.left + 16 * group.lane();
+    return SpanOfBytes(at.base - 16 * group.lane(), max(0, min(left, 16 * (32 * kVectors + (at.odd != 0 ? 1 : 0)))),
+                       row.has_after ? kNoEnd : left);
   }
   template <typename Fill, typename Group>
   __device__ __forceinline__ void TakeFrom(const Group& group, const RowSource<T>& row, const Granule* copy) {
@@ -122,7 +128,11 @@ struct ShiftedVectors : VectorLayout<T, kVectorsOfThread> {
   __device__ __forceinline__ void CombineAsItComes(const Group& group, const RowSource<T>& other,
                                                    const Combine& combine) {
     const GranulesOf<const T> at(group, other.data, other.count);
-    const Granule behind = FollowingOf(group, at);
+    const int whole = other.has_after ? at.left : 0;
+    Granule behind = FollowingOf(group, at, whole);
+    if (!other.has_after) {
+      LoadLast<Group, kWordsOfFollowing>(at, kVectors, &behind);
+    }
 #pragma unroll
     for (int s = 0; s < Layout::kStretches; ++s) {
       Granule granules[kVectorsOfStretch];
@@ -130,7 +140,10 @@ struct ShiftedVectors : VectorLayout<T, kVectorsOfThread> {
       for (int i = 0; i < kVectorsOfStretch; ++i) {
         const int step = (s * kVectorsOfStretch + i) * kStepBytes<Group>;
         granules[i] = Granule{};
-        LoadGranuleIf(at.left > step, at.base + step, granules[i], CachePriority::kLong);
+        LoadGranuleIf(whole > step, at.base + step, granules[i], CachePriority::kLong);
+      }
+      if (!other.has_after) {
+        LoadLast<Group, 4 * kVectorsOfStretch>(at, s * kVectorsOfStretch, granules);
       }
 #pragma unroll
       for (int i = 0; i < kVectorsOfStretch; ++i) {
@@ -223,18 +236,25 @@ struct ShiftedVectors : VectorLayout<T, kVectorsOfThread> {
     }
   };
 
+  /// Those of a tensor's last row, from a lane's `first` on. Before they are used nothing else may read or write their
+  /// registers: all rows would wait there for what shares counters with these reads, up to a third of their time.
+  template <typename Group, int kWords>
+  static __device__ __forceinline__ void LoadLast(const GranulesOf<const T>& at, int first, Granule* granules) {
+    constexpr int kStep = kStepBytes<Group>;
+    LoadInWords<T, kStep, kWords>(at.base + first * kStep, at.left - first * kStep, granules);
+  }
+
   /// Of the first lane: the granule behind the lanes' last ones, if it has anything of theirs.
   template <typename Group>
-  static __device__ __forceinline__ Granule FollowingOf(const Group& group, const GranulesOf<const T>& at) {
+  static __device__ __forceinline__ Granule FollowingOf(const Group& group, const GranulesOf<const T>& at, int whole) {
     const auto* const behind = at.base + kVectors * kStepBytes<Group>;
-    const bool is_wanted = group.lane() == 0 && at.odd != 0 && at.left > kVectors * kStepBytes<Group>;
+    const bool is_wanted = group.lane() == 0 && at.odd != 0 && whole > kVectors * kStepBytes<Group>;
     Granule following{};
     if constexpr (sizeof(T) == 2) {
       LoadGranuleIf(is_wanted, behind, following);
-    } else {  // A register that nobody reads would be given away while its word is on the way, and that be waited for.
-      constexpr int kRead = sizeof(T) == 4 ? 3 : 2;
+    } else {
 #pragma unroll
-      for (int w = 0; w < kRead; ++w) {
+      for (int w = 0; w < kWordsOfFollowing; ++w) {
         Word word{};
         LoadWordIf(is_wanted, behind + 4 * w, word);
         following.words[w] = word.words[0];
@@ -242,6 +262,8 @@ struct ShiftedVectors : VectorLayout<T, kVectorsOfThread> {
     }
     return following;
   }
+  /// That are read: a register that nobody reads would be given away while its word is on the way, and that waited for.
+  static constexpr int kWordsOfFollowing = sizeof(T) == 2 ? 4 : sizeof(T) == 4 ? 3 : 2;
 
   /// From granules as memory has them to vectors of the row.
   template <int kWords, typename Group>

@@ -15,6 +15,7 @@
 #include "kernels/primitives/async_copy.cuh"
 #include "kernels/primitives/cache_priority.cuh"
 #include "kernels/primitives/granule.cuh"
+#include "kernels/primitives/granule_edge.cuh"
 #include "kernels/primitives/mbarrier.cuh"
 #include "kernels/primitives/row_group.cuh"
 #include "kernels/primitives/row_space.cuh"
@@ -40,11 +41,15 @@ struct StagedSpan {
   static __device__ __forceinline__ void Begin(Granule* place, const FindSpan& span) {
     if (threadIdx.x % 32 == 0) {
       const GranuleSpan its = span();
-      ExpectBytes(BarrierOf(place), static_cast<unsigned>(its.bytes));
       if (its.bytes > 0) {
         CopyInBulk(SharedAddressOf(CopyAt(place, its)), its.first, static_cast<unsigned>(its.bytes), BarrierOf(place),
                    CachePriority::kLong);
       }
+      if (its.behind > 0) {
+        CopyEnd(place, its);
+      }
+      // Last, so that who waits sees all of it; what comes before it is expected counts, too.
+      ExpectBytes(BarrierOf(place), static_cast<unsigned>(its.bytes));
     }
   }
   /// Waits for that of the `turn`-th row, the first of which is 0.
@@ -56,6 +61,11 @@ struct StagedSpan {
   }
 
  private:
+  static __device__ __forceinline__ void CopyEnd(Granule* place, const GranuleSpan& span) {
+    Granule end{};
+    LoadInWords<unsigned short, 16, 4>(static_cast<const unsigned char*>(span.first) + span.bytes, span.behind, &end);
+    CopyAt(place, span)[span.bytes / static_cast<int>(sizeof(Granule))] = end;
+  }
   static __device__ __forceinline__ SharedAddress BarrierOf(Granule* place) {
     return SharedAddressOf(place + kMostGranules + 1);
   }

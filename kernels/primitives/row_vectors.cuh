@@ -272,7 +272,7 @@ struct RowVectors : VectorLayout<T, kVectorsOfThread> {
   static __device__ __forceinline__ GranuleSpan SpanOf(const Group& group, const RowSource<T>& row) {
     const int first = FirstOf(group, 0);
     const int left = (row.count - first) * static_cast<int>(sizeof(T));
-    return {row.data + first, max(0, min(left, 16 * kMostGranulesOfSpan))};
+    return {row.data + first, max(0, min(left, 16 * kMostGranulesOfSpan)), 0};
   }
   template <typename Fill, typename Group>
   __device__ __forceinline__ void TakeFrom(const Group& group, const RowSource<T>& row, const Granule* copy) {

@@ -92,8 +92,8 @@ struct RowWords : RowLayout<T, Word, kWordsOfThread, kWordsOfThread> {
     const T* const from = row.data + first;
     const int odd = OddBytesOf(from);
     const int left = (row.count - first) * static_cast<int>(sizeof(T));
-    return {reinterpret_cast<const unsigned char*>(from) - odd,
-            left > 0 ? (odd + min(left, kMostBytes) + 15) / 16 * 16 : 0};
+    return SpanOfBytes(reinterpret_cast<const unsigned char*>(from) - odd, left > 0 ? odd + min(left, kMostBytes) : 0,
+                       row.has_after ? kNoEnd : odd + left);
   }
   template <typename Fill, typename Group>
   __device__ __forceinline__ void TakeFrom(const Group& group, const RowSource<T>& row, const Granule* copy) {

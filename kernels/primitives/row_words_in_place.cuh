@@ -130,15 +130,16 @@ struct WordsInPlace {
     }
   }
 
-  /// What a block's warp reads of a row, as memory has it, of which `from` is its first word; and the same from a copy
-  /// of that (row_staged.cuh). Of what lies beyond the row in its last granule anything may come.
+  /// What a block's warp reads of a row, as memory has it, of which `from` is its first word, and `is_last` is as for
+  /// Load; and the same from a copy of that (row_staged.cuh). Of what lies beyond the row in its last granule anything
+  /// may come.
   static constexpr int kMostGranulesOfSpan = 8 * kWords + 2;
-  static __device__ __forceinline__ GranuleSpan SpanOf(const Span& span, const T* from) {
+  static __device__ __forceinline__ GranuleSpan SpanOf(const Span& span, const T* from, bool is_last) {
     constexpr int kMostBytes = 128 * kWords + 2;  // and the element behind the last word
     const int odd = OddBytesOf(from);
     const int left = span.LeftOfWarp();
-    return {reinterpret_cast<const unsigned char*>(from) - odd,
-            left > 0 ? (odd + min(2 * left, kMostBytes) + 15) / 16 * 16 : 0};
+    return SpanOfBytes(reinterpret_cast<const unsigned char*>(from) - odd,
+                       left > 0 ? odd + min(2 * left, kMostBytes) : 0, is_last ? odd + 2 * left : kNoEnd);
   }
   __device__ __forceinline__ void TakeFrom(const Span& span, const T* from, const Granule* copy) {
     const auto* const first =

@@ -34,7 +34,7 @@ class StagedWordsOfWarp {
   /// Asks for row `row`, if there is one.
   __device__ __forceinline__ void Begin(const Own& own, const Span& span, unsigned row) {
     if (row < own.Rows()) {
-      Staged::Begin(place_, [&] { return Kept::SpanOf(span, FirstWordOf(own, span, row)); });
+      Staged::Begin(place_, [&] { return Kept::SpanOf(span, FirstWordOf(own, span, row), row + 1 == own.Rows()); });
       beginning_.LoadWithin(own.RowAt(row));
     }
   }
@@ -42,7 +42,7 @@ class StagedWordsOfWarp {
   __device__ __forceinline__ void Take(Own& own, const Span& span, unsigned row, unsigned turn) const {
     Staged::Await(place_, turn);
     const T* const from = FirstWordOf(own, span, row);
-    own.kept.TakeFrom(span, from, Staged::CopyAt(place_, Kept::SpanOf(span, from)));
+    own.kept.TakeFrom(span, from, Staged::CopyAt(place_, Kept::SpanOf(span, from, row + 1 == own.Rows())));
     own.beginning = beginning_;
     __syncwarp();
   }
