@@ -65,7 +65,9 @@ struct RowsToCombine {
   int outs;  // behind these, a place that stays zero if what is held is what should be
 
   __device__ __forceinline__ RowSource<T> RowAt(const In* tensor, int row) const {
-    return {reinterpret_cast<const T*>(tensor) + row * width, width, row > 0, row + 1 < rows};
+    constexpr int kReach = kElementsOfGranule<T> - 1;
+    return {reinterpret_cast<const T*>(tensor) + row * width, width, row * width >= kReach,
+            (rows - 1 - row) * width >= kReach};
   }
   /// The bits of an element of row `row`, the exclusive or of both rows' if there are kInputs.
   template <int kInputs>
