@@ -46,9 +46,10 @@ struct GranuleSpan {
   int behind;
 };
 
-/// That of `bytes` bytes from a granule's beginning `first` on, where `readable` may be read; kNoEnd: as many as one
-/// wants.
+/// Bytes that may be read: as many as one wants.
 inline constexpr int kNoEnd = INT_MAX;
+
+/// The span of `bytes` bytes from a granule's beginning `first` on, from where `readable` bytes may be read.
 __device__ __forceinline__ GranuleSpan SpanOfBytes(const void* first, int bytes, int readable) {
   const int all = (bytes + 15) / 16 * 16;
   return all <= readable ? GranuleSpan{first, all, 0} : GranuleSpan{first, bytes / 16 * 16, bytes % 16};

@@ -21,7 +21,8 @@ __device__ __forceinline__ T* UsualRowAt(T* tensor, std::int64_t row, std::int64
 }
 
 /// The same for reading, of `rows` rows. What lies before a row that does not begin on a granule is other rows. So is
-/// what lies behind it, a word's worth at least (row_words.cuh).
+/// what lies behind it, a word's worth at least (row_words.cuh), and a granule's of rows that are read in those, which
+/// are no shorter (row_shifted.cuh, row_staged.cuh).
 template <typename T>
 __device__ __forceinline__ RowSource<T> UsualSourceAt(const void* tensor, std::int64_t row, std::int64_t rows,
                                                       std::int64_t width) {

@@ -39,6 +39,20 @@ def microseconds(calls, repeats=50, least_launches=10):
     return statistics.median(times)
 
 
+def random_tensor(shape, dtype):
+    if dtype in (torch.int8, torch.int32):
+        return torch.randint(-100, 100, shape, dtype=dtype, device="cuda")
+    if dtype in (torch.float8_e4m3fn, torch.float8_e5m2):
+        return torch.randn(shape, device="cuda").to(dtype)
+    return torch.randn(shape, dtype=torch.float32, device="cuda").to(dtype)
+
+
+def behind(tensor, begin):
+    """A copy that begins `begin` bytes behind an aligned place, and ends with its memory."""
+    memory = torch.empty(begin + tensor.nbytes, dtype=torch.uint8, device="cuda")
+    return memory[begin:].view(tensor.dtype).view(tensor.shape).copy_(tensor)
+
+
 def empty_output(wire_type, shape, size, begin=0):
     """A tensor at the beginning of `size` bytes, which are `begin` behind an aligned place: notes on results that may
     not fit their type come behind it."""
