@@ -50,9 +50,10 @@ __device__ __forceinline__ void LoadConstantF32(const float* from, Acc (&values)
 ///
 /// `Held`: what a thread has of a row of x, in whose places it has the parameter.
 ///
-/// `kAccess`: of rows and parameters (row_access.h). Unless they are plain, vectors may reach beyond the row, and
-/// `IsPlain` must be asked for before `Values` is. The constructor and `Prefetch` read nothing that they would wait
-/// for, and have no branch, so that the row's own reads and the parameter's are on their way together.
+/// `kAccess`: of rows and parameters (row_access.h). Unless it knows them to be plain, `IsPlain` must be asked for
+/// before `Values` is; unless rows are whole vectors, the last may reach beyond the row, and what lies there is not
+/// read. The constructor and `Prefetch` read nothing that they would wait for, and have no branch, so that the row's
+/// own reads and the parameter's are on their way together.
 ///
 /// `kKnowsFirst`: of vectors that every row has nothing is asked even where the last may reach beyond it. Where there
 /// are two parameters, registers would not do else; where there is one, small tensors were up to 8 % slower so.
@@ -61,8 +62,10 @@ class DeviceParameter {
  public:
   using T = typename Held::Element;
   using Unit = typename Held::Unit;
-  /// Of the usual launch, those of odd rows in vectors are, too; what follows their end in a granule is read with it.
-  static constexpr bool kPlain = HasVectors(kAccess) || (kAccess == RowAccess::kOdd && std::is_same_v<Unit, Granule>);
+  /// Whether rows are whole vectors.
+  static constexpr bool kWhole = HasVectors(kAccess);
+  /// Whether the parameter is known to be plain. Of the usual launch, those of odd rows in vectors are, too.
+  static constexpr bool kPlain = kWhole || (kAccess == RowAccess::kOdd && std::is_same_v<Unit, Granule>);
   static constexpr int kLength = Held::kLength;
 
   /// `absent`: what a parameter that was left out counts as.
@@ -144,7 +147,7 @@ class DeviceParameter {
   /// that reaches beyond it. Requires: IsOfSameType().
   template <int kCount, typename Group>
   __device__ __forceinline__ void FetchRest(const Group& group, int first, int count) {
-    if constexpr (kBeginAnywhere<kAccess> && std::is_same_v<Unit, Granule> && !kPlain) {
+    if constexpr (kBeginAnywhere<kAccess> && std::is_same_v<Unit, Granule>) {
       const int left = LeftOf(group, count) + kLength - first * kStep<Group>;
       const int rest = left & (kStep<Group> - 1);
       if (left > 0 && left < kCount * kStep<Group> && rest > 0 && rest < kLength) {
@@ -208,10 +211,10 @@ class DeviceParameter {
     }
   }
 
-  /// Whether the row of `count` elements has all of the vector at `index`; of rows that are plain, it has all or none.
+  /// Whether the row of `count` elements has all of the vector at `index`; of rows of whole ones it has all or none.
   template <typename Index>
   static __device__ __forceinline__ bool IsWhole(Index index, Index count) {
-    return kPlain || index + kLength <= count;
+    return kWhole || index + kLength <= count;
   }
 
  private:
@@ -230,10 +233,10 @@ class DeviceParameter {
   }
 
   /// How many elements of a row of `count` lie beyond this thread's first vector: it has all of vector v where they
-  /// reach v * kStep, and of plain rows, too, where they reach into it.
+  /// reach v * kStep, and of rows of whole ones, too, where they reach into it.
   template <typename Group>
   static __device__ __forceinline__ int LeftOf(const Group& group, int count) {
-    return count - Held::IndexOf(group, 0) - (kPlain ? 1 : kLength);
+    return count - Held::IndexOf(group, 0) - (kWhole ? 1 : kLength);
   }
 
   /// Whether the row has the first half of the vector at `at`, and no more.
