@@ -116,6 +116,7 @@ void AddLongRows(CaseList& list) {
     list.Add(name, NormalTensor(dtype, shape),
              MakeTensor(dtype, {shape[shape.rank() - 1]}, Values::kUniform, kSeed + 4), std::move(attributes));
   };
+  with_weight("held_by_most_blocks_BF16", DataType::kBf16, {2, 400000}, {});
   with_weight("long_FP32", DataType::kFp32, {2, 524288}, {});
   with_weight("long_BF16", DataType::kBf16, {2, 532488}, {});
   with_weight("long_FP16_odd", DataType::kFp16, {3, 532481}, {});
