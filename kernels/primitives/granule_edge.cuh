@@ -1,5 +1,5 @@
 // Parts of a granule, 16 bytes on a 16-byte boundary of which others belong to somebody else: written in as few
-// accesses as their length has powers of two, and read in words.
+// accesses as their length has powers of two, and read word by word.
 #ifndef KERNELWIRE_KERNELS_PRIMITIVES_GRANULE_EDGE_CUH_
 #define KERNELWIRE_KERNELS_PRIMITIVES_GRANULE_EDGE_CUH_
 
@@ -16,23 +16,34 @@ __device__ __forceinline__ void StorePair(void* to, unsigned first, unsigned sec
   *static_cast<uint2*>(to) = make_uint2(first, second);
 }
 
-/// Reads granules that begin kStep bytes apart, from `from` on, as far as they lie in the `left` bytes from there,
-/// whole elements: kWords words one by one, and half a one where they end. All else stays as it is, but that word's
-/// other half, which becomes zero.
-template <typename T, int kStep, int kWords>
-__device__ __forceinline__ void LoadInWords(const unsigned char* from, int left, Granule* granules) {
-  const auto for_each_word = [&](const auto& load) {
+/// Asks for the first `bytes` < 16 of a granule, whole elements, and nothing else of it: word by word, and half a one
+/// where they end, which comes as the last word, until PlaceHalfWord. (In its place it would wait for a whole one there
+/// that another lane has asked for.)
+template <typename T>
+__device__ __forceinline__ Granule LoadGranuleBegin(const unsigned char* from, int bytes) {
+  constexpr int kWords = sizeof(T) == 8 ? 2 : 3;
+  Granule granule{};
 #pragma unroll
-    for (int i = 0; i < kWords; ++i) {
-      const int begin = i / 4 * kStep + i % 4 * 4;
-      Word word{{granules[i / 4].words[i % 4]}};
-      load(left - begin, from + begin, word);
-      granules[i / 4].words[i % 4] = word.words[0];
+  for (int w = 0; w < kWords; ++w) {
+    Word word{};
+    LoadWordIf(bytes >= 4 * w + 4, from + 4 * w, word);
+    granule.words[w] = word.words[0];
+  }
+  if constexpr (sizeof(T) == 2) {
+    Word half{};
+    LoadHalfWordIf(bytes % 4 != 0, from + bytes / 4 * 4, half);
+    granule.words[3] = half.words[0];
+  }
+  return granule;
+}
+
+template <typename T>
+__device__ __forceinline__ void PlaceHalfWord(int bytes, Granule& granule) {
+  if (sizeof(T) == 2 && bytes % 4 != 0) {
+#pragma unroll
+    for (int w = 0; w < 3; ++w) {
+      granule.words[w] = w == bytes / 4 ? granule.words[3] : granule.words[w];
     }
-  };
-  for_each_word([](int bytes, const void* at, Word& word) { LoadWordIf(bytes >= 4, at, word); });
-  if (sizeof(T) == 2 && left % 4 != 0) {
-    for_each_word([](int bytes, const void* at, Word& word) { LoadHalfWordIf(bytes == 2, at, word); });
   }
 }
 

@@ -38,7 +38,7 @@ struct CombineRows : testing::RowsToCombine<T> {
         held.CombineAsTheyLie(other, testing::ExclusiveOr{});
       }
       T* const first = reinterpret_cast<T*>(out) + row * this->width;
-      held.StoreAsItLies(group, first + this->begin, this->width);
+      held.StoreAsItLies(group, a, first + this->begin);
       held.template Finish<FillMinusInfinity>(group, a, nullptr);
       testing::Check(group, held, this->width, out + this->outs, this->template BitsAt<2>(in, row));
       Held::Store(group, first + this->to, this->width, nullptr,

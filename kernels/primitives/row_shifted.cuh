@@ -19,6 +19,7 @@
 #include "kernels/primitives/granule.cuh"
 #include "kernels/primitives/granule_edge.cuh"
 #include "kernels/primitives/granule_shift.cuh"
+#include "kernels/primitives/row_granules.cuh"
 #include "kernels/primitives/row_vectors.cuh"
 
 namespace kernelwire {
@@ -55,95 +56,80 @@ struct ShiftedVectors : VectorLayout<T, kVectorsOfThread> {
   /// Asks for a row. Finish must follow before any is used; in between, memory is on its way.
   template <typename Fill, typename Group>
   __device__ __forceinline__ void Begin(const Group& group, const RowSource<T>& row, Granule* /*place*/) {
-    const GranulesOf<const T> at(group, row.data, row.count);
-    const int whole = row.has_after ? at.left : 0;  // what is read in whole granules
+    const GranulesOf<const T, Group> at(group, row.data, row.count);
+    const int whole = at.LeftToWhole(row.has_after);
 #pragma unroll
     for (int v = 0; v < kVectors; ++v) {
       vectors[v] = Filled<Granule>(Fill::template Value<T>());
-      const bool is_there = whole > v * kStepBytes<Group>;
+      const bool is_there = whole > v * at.kStep;
       if constexpr (kLasting) {
-        LoadGranuleIf(is_there, at.base + v * kStepBytes<Group>, vectors[v], CachePriority::kLong);
+        LoadGranuleIf(is_there, at.base + v * at.kStep, vectors[v], CachePriority::kLong);
       } else {
-        LoadGranuleIf(is_there, at.base + v * kStepBytes<Group>, vectors[v]);
+        LoadGranuleIf(is_there, at.base + v * at.kStep, vectors[v]);
       }
     }
-    following_ = FollowingOf(group, at, whole);
-    if (!row.has_after) {
-      LoadLast<Group, 4 * kVectors>(at, 0, vectors);
-      LoadLast<Group, kWordsOfFollowing>(at, kVectors, &following_);
-    }
+    beside_ = row.has_after ? FollowingOf(group, at) : EndOf(group, at);
   }
 
   /// What the lanes of a warp read of a row, as memory has it, and as Begin does of a copy of that.
   static constexpr int kMostGranulesOfSpan = 32 * kVectors + 1;
   template <typename Group>
   static __device__ __forceinline__ GranuleSpan SpanOf(const Group& group, const RowSource<T>& row) {
-    const GranulesOf<const T> at(group, row.data, row.count);
+    const GranulesOf<const T, Group> at(group, row.data, row.count);
     const int left = at.left + 16 * group.lane();
     return SpanOfBytes(at.base - 16 * group.lane(), max(0, min(left, 16 * (32 * kVectors + (at.odd != 0 ? 1 : 0)))),
                        row.has_after ? kNoEnd : left);
   }
   template <typename Fill, typename Group>
   __device__ __forceinline__ void TakeFrom(const Group& group, const RowSource<T>& row, const Granule* copy) {
-    const GranulesOf<const T> at(group, row.data, row.count);
+    const GranulesOf<const T, Group> at(group, row.data, row.count);
 #pragma unroll
     for (int v = 0; v < kVectors; ++v) {
-      const bool is_there = at.left > v * kStepBytes<Group>;
+      const bool is_there = at.left > v * at.kStep;
       vectors[v] = is_there ? copy[v * 32 + group.lane()] : Filled<Granule>(Fill::template Value<T>());
     }
-    following_ = Granule{};
-    if (group.lane() == 0 && at.odd != 0 && at.left > kVectors * kStepBytes<Group>) {
-      following_ = copy[32 * kVectors];
-    }
+    beside_ = BesideFrom(group, at, row.has_after, copy);
   }
   /// Behind that, and before Finish: what is held becomes combine(it, what `copy` has of `other`), granule by granule,
-  /// where `other` begins as far behind one.
+  /// where `other` begins as far behind one, and is followed by as much.
   template <typename Group, typename Combine>
   __device__ __forceinline__ void CombineFrom(const Group& group, const RowSource<T>& other, const Granule* copy,
                                               const Combine& combine) {
-    const GranulesOf<const T> at(group, other.data, other.count);
+    const GranulesOf<const T, Group> at(group, other.data, other.count);
 #pragma unroll
     for (int v = 0; v < kVectors; ++v) {
-      if (at.left > v * kStepBytes<Group>) {
+      if (at.left > v * at.kStep) {
         vectors[v] = combine(vectors[v], copy[v * 32 + group.lane()]);
       }
     }
-    if (group.lane() == 0 && at.odd != 0 && at.left > kVectors * kStepBytes<Group>) {
-      following_ = combine(following_, copy[32 * kVectors]);
-    }
+    beside_ = combine(beside_, BesideFrom(group, at, other.has_after, copy));
   }
 
   /// Between Begin and Finish: what is held becomes combine(it, other), granule by granule, where `other` begins as far
-  /// behind one. Of what the row shares with its neighbours anything may come.
+  /// behind one, and is followed by as much. Of what the row shares with its neighbours anything may come.
   template <typename Combine>
   __device__ __forceinline__ void CombineAsTheyLie(const ShiftedVectors& other, const Combine& combine) {
 #pragma unroll
     for (int v = 0; v < kVectors; ++v) {
       vectors[v] = combine(vectors[v], other.vectors[v]);
     }
-    following_ = combine(following_, other.following_);
+    beside_ = combine(beside_, other.beside_);
   }
   /// The same of a row that is read now, a stretch at a time.
   template <typename Group, typename Combine>
   __device__ __forceinline__ void CombineAsItComes(const Group& group, const RowSource<T>& other,
                                                    const Combine& combine) {
-    const GranulesOf<const T> at(group, other.data, other.count);
-    const int whole = other.has_after ? at.left : 0;
-    Granule behind = FollowingOf(group, at, whole);
-    if (!other.has_after) {
-      LoadLast<Group, kWordsOfFollowing>(at, kVectors, &behind);
-    }
+    const GranulesOf<const T, Group> at(group, other.data, other.count);
+    const int whole = at.LeftToWhole(other.has_after);
+    const Granule beside = other.has_after ? FollowingOf(group, at) : EndOf(group, at);
 #pragma unroll
     for (int s = 0; s < Layout::kStretches; ++s) {
       Granule granules[kVectorsOfStretch];
 #pragma unroll
       for (int i = 0; i < kVectorsOfStretch; ++i) {
-        const int step = (s * kVectorsOfStretch + i) * kStepBytes<Group>;
+        const int step = (s * kVectorsOfStretch + i) * at.kStep;
         granules[i] = Granule{};
         LoadGranuleIf(whole > step, at.base + step, granules[i], CachePriority::kLong);
-      }
-      if (!other.has_after) {
-        LoadLast<Group, 4 * kVectorsOfStretch>(at, s * kVectorsOfStretch, granules);
       }
 #pragma unroll
       for (int i = 0; i < kVectorsOfStretch; ++i) {
@@ -151,20 +137,21 @@ struct ShiftedVectors : VectorLayout<T, kVectorsOfThread> {
         granule = combine(granule, granules[i]);
       }
     }
-    following_ = combine(following_, behind);
+    beside_ = combine(beside_, beside);
   }
 
-  /// Before Finish: writes what is held as the row of `count` elements at `to`, which begins as far behind a granule as
-  /// what was read.
+  /// Before Finish: writes what is held of `row` as the row at `to`, which begins as far behind a granule.
   template <typename Group>
-  __device__ __forceinline__ void StoreAsItLies(const Group& group, T* to, int count) const {
-    const GranulesOf<T> at(group, to, count);
-    Writer<Group>(group, at, count).PutAll(vectors, following_);
+  __device__ __forceinline__ void StoreAsItLies(const Group& group, const RowSource<T>& row, T* to) {
+    PlaceEnd(group, row);
+    const GranulesOf<T, Group> at(group, to, row.count);
+    Writer<Group>(group, at, row.count).PutAll(group, vectors, beside_);
   }
 
   /// What the group could hold beyond the row's end becomes the fill. `Fill` must be that of Begin.
   template <typename Fill, typename Group>
   __device__ __forceinline__ void Finish(const Group& group, const RowSource<T>& row, Granule* /*place*/) {
+    PlaceEnd(group, row);
     WithKnownShift<T>(OddBytesOf(row.data), [&](auto words, unsigned bits) { MoveDown<words>(group, bits); });
     if constexpr (kWhole) {
       FillVectorsBeyond(group, row.count, Filled<Granule>(Fill::template Value<T>()));
@@ -178,7 +165,7 @@ struct ShiftedVectors : VectorLayout<T, kVectorsOfThread> {
   template <typename Group, typename Result>
   static __device__ __forceinline__ void Store(const Group& group, T* to, int count, Granule* /*place*/,
                                                const Result& result) {
-    const GranulesOf<T> at(group, to, count);
+    const GranulesOf<T, Group> at(group, to, count);
     Writer<Group> writer(group, at, count);
     if constexpr (kInTurn) {
       WithKnownShift<T>(at.odd, [&](auto words, unsigned bits) {
@@ -192,7 +179,7 @@ struct ShiftedVectors : VectorLayout<T, kVectorsOfThread> {
             writer.KeepEnd(v, granule);
           }
         }
-        writer.End(RestOf(last, bits));
+        writer.End(group, RestOf(last, bits));
       });
     } else {
       // As little as can be is in each of the four ways: the compiler finds registers for it, and a multiprocessor
@@ -211,50 +198,29 @@ struct ShiftedVectors : VectorLayout<T, kVectorsOfThread> {
         }
         rest = RestOf(last, bits);
       });
-      writer.PutAll(granules, rest);
+      writer.PutAll(group, granules, rest);
     }
   }
 
  private:
-  /// From one of a lane's granules to the next.
+  template <typename Element, typename Group>
+  using GranulesOf = RowGranules<Layout, Element, Group>;
   template <typename Group>
-  static constexpr int kStepBytes = Group::kLanes * 16;
-
-  /// The granules that a lane reads or writes of the row of `count` elements at `row`.
-  template <typename Element>
-  struct GranulesOf {
-    using Byte = std::conditional_t<std::is_const_v<Element>, const unsigned char, unsigned char>;
-    int odd;   // bytes that the row begins behind a granule
-    int left;  // from the first on to the row's end
-    Byte* base;
-
-    template <typename Group>
-    __device__ __forceinline__ GranulesOf(const Group& group, Element* row, int count) : odd(OddBytesOf(row)) {
-      const int begin = IndexOf(group, 0) * static_cast<int>(sizeof(T)) - odd;  // from the row's beginning on
-      left = count * static_cast<int>(sizeof(T)) - begin;
-      base = Pinned(reinterpret_cast<Byte*>(row) + begin);
-    }
-  };
-
-  /// Those of a tensor's last row, from a lane's `first` on. Before they are used nothing else may read or write their
-  /// registers: all rows would wait there for what shares counters with these reads, up to a third of their time.
-  template <typename Group, int kWords>
-  static __device__ __forceinline__ void LoadLast(const GranulesOf<const T>& at, int first, Granule* granules) {
-    constexpr int kStep = kStepBytes<Group>;
-    LoadInWords<T, kStep, kWords>(at.base + first * kStep, at.left - first * kStep, granules);
-  }
+  using Writer = GranuleWriter<Layout, T, Group, kFirstThatEnds<Group>>;
 
   /// Of the first lane: the granule behind the lanes' last ones, if it has anything of theirs.
   template <typename Group>
-  static __device__ __forceinline__ Granule FollowingOf(const Group& group, const GranulesOf<const T>& at, int whole) {
-    const auto* const behind = at.base + kVectors * kStepBytes<Group>;
-    const bool is_wanted = group.lane() == 0 && at.odd != 0 && whole > kVectors * kStepBytes<Group>;
+  static __device__ __forceinline__ Granule FollowingOf(const Group& group, const GranulesOf<const T, Group>& at) {
+    const auto* const behind = at.base + kVectors * at.kStep;
+    const bool is_wanted = at.HasFollowing(group);
     Granule following{};
     if constexpr (sizeof(T) == 2) {
       LoadGranuleIf(is_wanted, behind, following);
     } else {
+      // A register that nobody reads would be given away while its word is on the way, and that waited for.
+      constexpr int kWordsThatAreRead = sizeof(T) == 4 ? 3 : 2;
 #pragma unroll
-      for (int w = 0; w < kWordsOfFollowing; ++w) {
+      for (int w = 0; w < kWordsThatAreRead; ++w) {
         Word word{};
         LoadWordIf(is_wanted, behind + 4 * w, word);
         following.words[w] = word.words[0];
@@ -262,8 +228,47 @@ struct ShiftedVectors : VectorLayout<T, kVectorsOfThread> {
     }
     return following;
   }
-  /// That are read: a register that nobody reads would be given away while its word is on the way, and that waited for.
-  static constexpr int kWordsOfFollowing = sizeof(T) == 2 ? 4 : sizeof(T) == 4 ? 3 : 2;
+
+  /// That of a tensor's last row, as much as belongs to its vectors, or what it has of the granule that it ends in: all
+  /// that is not read in whole granules. Nothing else is on its way to the same registers: rows would wait for that,
+  /// and a small tensor takes as long as its last row.
+  template <typename Group>
+  static __device__ __forceinline__ Granule EndOf(const Group& group, const GranulesOf<const T, Group>& at) {
+    const int bytes = at.BytesBesideVectors(group);
+    return LoadGranuleBegin<T>(at.base + at.OfBesideVectors(group, bytes), bytes);
+  }
+
+  /// Either from a copy of what a warp reads.
+  template <typename Group>
+  static __device__ __forceinline__ Granule BesideFrom(const Group& group, const GranulesOf<const T, Group>& at,
+                                                       bool has_after, const Granule* copy) {
+    Granule beside{};
+    if (has_after) {
+      if (at.HasFollowing(group)) {
+        beside = copy[32 * kVectors];
+      }
+    } else if (const int bytes = at.BytesBesideVectors(group); bytes > 0) {
+      const Granule& from = copy[at.OfBesideVectors(group, bytes) / at.kStep * 32 + group.lane()];
+      beside = from;
+      beside.words[3] = from.words[bytes / 4];  // as EndOf has half a word
+    }
+    return beside;
+  }
+
+  /// Before granules are moved, or written: that one takes its place among them.
+  template <typename Group>
+  __device__ __forceinline__ void PlaceEnd(const Group& group, const RowSource<T>& row) {
+    if (!row.has_after) {
+      const GranulesOf<const T, Group> at(group, row.data, row.count);
+      const int bytes = at.BytesBesideVectors(group);
+      const int place = bytes > 0 ? at.OfBesideVectors(group, bytes) : -1;
+      PlaceHalfWord<T>(bytes, beside_);
+#pragma unroll
+      for (int v = kFirstThatEnds<Group>; v < kVectors; ++v) {
+        ReplaceIf(place == v * at.kStep, beside_, vectors[v]);
+      }
+    }
+  }
 
   /// From granules as memory has them to vectors of the row.
   template <int kWords, typename Group>
@@ -271,7 +276,7 @@ struct ShiftedVectors : VectorLayout<T, kVectorsOfThread> {
     constexpr int kPassed = kWords + (sizeof(T) == 2 ? 1 : 0);  // words of the next lane's granule
 #pragma unroll
     for (int v = 0; v < kVectors; ++v) {
-      const Granule& next = v + 1 == kVectors ? following_ : vectors[(v + 1) % kVectors];
+      const Granule& next = v + 1 == kVectors ? beside_ : vectors[(v + 1) % kVectors];
       unsigned words[4 + kPassed];
 #pragma unroll
       for (int w = 0; w < 4; ++w) {
@@ -321,66 +326,12 @@ struct ShiftedVectors : VectorLayout<T, kVectorsOfThread> {
     return ShiftedUp<T>(words, bits);
   }
 
-  /// Writes a row's granules, and of those that others have a part of, its own.
-  template <typename Group>
-  struct Writer {
-    static constexpr int kStep = kStepBytes<Group>;
-    const GranulesOf<T>& at;
-    bool begins;    // with such a one, whose beginning belongs to another warp, or row
-    bool is_whole;  // the row has all that the group's lanes can hold
-    Granule end{};  // the row's last one, of which it has a part
-
-    __device__ __forceinline__ Writer(const Group& group, const GranulesOf<T>& its, int count)
-        : at(its), begins(group.lane() == 0 && its.odd != 0), is_whole(HasWhole(group, kStretches - 1, count)) {}
-
-    __device__ __forceinline__ bool IsFirst(int v) const { return v == 0 && begins; }
-
-    __device__ __forceinline__ void Put(int v, const Granule& granule) {
-      const bool is_first = IsFirst(v);
-      if (at.left >= v * kStep + 16 && !is_first) {
-        StoreGranule(at.base + v * kStep, granule);
-      }
-      if (is_first && at.left > at.odd) {
-        StorePartOfGranule<T>(at.base, granule, at.odd, min(at.left, 16));
-      }
-    }
-    /// Remembers vector `v`'s granule if it is the one that the row ends in.
-    __device__ __forceinline__ void KeepEnd(int v, const Granule& granule) {
-      ReplaceIf(at.left > v * kStep && at.left < v * kStep + 16 && !IsFirst(v), granule, end);
-    }
-
-    /// All of a lane's granules. `rest`: see End.
-    __device__ __forceinline__ void PutAll(const Granule (&granules)[kVectors], const Granule& rest) {
-#pragma unroll
-      for (int v = 0; v < kVectors; ++v) {
-        Put(v, granules[v]);
-      }
-      if (!is_whole) {
-#pragma unroll
-        for (int v = 0; v < kVectors; ++v) {
-          KeepEnd(v, granules[v]);
-        }
-      }
-      End(rest);
-    }
-
-    /// `rest`: what the lanes' last vectors leave.
-    __device__ __forceinline__ void End(const Granule& rest) {
-      const bool is_behind = begins && at.left > kVectors * kStep;  // no vector reaches there
-      ReplaceIf(is_behind, rest, end);
-      const int left = is_behind ? min(at.left - kVectors * kStep, at.odd) : at.left % kStep;
-      if (left > 0 && left < 16 && (is_behind || (at.left < kVectors * kStep && !(begins && at.left < 16)))) {
-        StoreGranuleBegin<T>(at.base + min(at.left / kStep, kVectors) * kStep, end, left);
-      }
-    }
-  };
-
   template <typename Group>
   static __device__ __forceinline__ unsigned FromLane(const Group& group, unsigned word, int lane) {
     return __shfl_sync(group.members(), word, lane % Group::kLanes, Group::kLanes);
   }
 
-  Granule following_;
+  Granule beside_;  // see RowGranules
 };
 
 }  // namespace kernelwire

@@ -62,8 +62,9 @@ struct StagedSpan {
 
  private:
   static __device__ __forceinline__ void CopyEnd(Granule* place, const GranuleSpan& span) {
-    Granule end{};
-    LoadInWords<unsigned short, 16, 4>(static_cast<const unsigned char*>(span.first) + span.bytes, span.behind, &end);
+    using Shortest = unsigned short;  // elements
+    Granule end = LoadGranuleBegin<Shortest>(static_cast<const unsigned char*>(span.first) + span.bytes, span.behind);
+    PlaceHalfWord<Shortest>(span.behind, end);
     CopyAt(place, span)[span.bytes / static_cast<int>(sizeof(Granule))] = end;
   }
   static __device__ __forceinline__ SharedAddress BarrierOf(Granule* place) {

@@ -128,14 +128,14 @@ struct RowWords : RowLayout<T, Word, kWordsOfThread, kWordsOfThread> {
     following = combine(Word{{following}}, Word{{other.following}}).words[0];
   }
 
-  /// Before Finish: a block writes what is held as the row of `count` elements at `to`, which begins as what was read.
+  /// Before Finish: a block writes what is held of `row` as the row at `to`, which begins as it does.
   template <typename Group>
-  __device__ __forceinline__ void StoreAsItLies(const Group& group, T* to, int count) const {
+  __device__ __forceinline__ void StoreAsItLies(const Group& group, const RowSource<T>& row, T* to) const {
     static_assert(kHalves && std::is_same_v<Group, BlockGroup>);
-    if (IsFull(group, count)) {
-      StoreInPlace<kVectors>(group, to, count);
+    if (IsFull(group, row.count)) {
+      StoreInPlace<kVectors>(group, to, row.count);
     } else {
-      StoreInPlace<kFirst>(group, to, count);
+      StoreInPlace<kFirst>(group, to, row.count);
     }
   }
 

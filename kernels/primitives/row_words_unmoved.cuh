@@ -92,7 +92,7 @@ struct UnmovedWords : RowLayout<T, Word, kWordsOfThread + 1, kWordsOfThread + 1>
       results.vectors[v] = result(v, 0);
     }
     results.following = result(kWords, 0).words[0];
-    results.StoreAsItLies(group, to, count);
+    results.StoreAsItLies(group, RowSource<T>{to, count, false, false}, to);
   }
 
  private:

@@ -91,7 +91,7 @@ template <RowAccess kAccess, typename Held, typename Group, typename Row>
 __device__ __forceinline__ void FinishSum(const Group& group, const Row& row, Held& sum) {
   if constexpr (kStoresSumAsItLies<Held, kAccess, Group>) {
     if (row.residual != nullptr) {
-      sum.StoreAsItLies(group, row.residual, row.a.count);
+      sum.StoreAsItLies(group, row.a, row.residual);
       __syncwarp();
     }
   }
