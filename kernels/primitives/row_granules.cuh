@@ -35,9 +35,11 @@ struct RowGranules {
     return group.lane() == 0 && odd != 0 && left > kVectors * kStep;
   }
 
-  /// What lies less than this behind the first granule's beginning may be read in a whole one. `has_after`:
-  /// RowSource's.
-  __device__ __forceinline__ int LeftToWhole(bool has_after) const { return has_after ? left : left - 15; }
+  /// What lies less than this behind the first granule's beginning is read in a whole one: of a row that nothing lies
+  /// behind (RowSource's `has_after`) those that it has all of, or none.
+  __device__ __forceinline__ int LeftToWhole(bool has_after, bool else_whole) const {
+    return has_after ? left : else_whole ? left - 15 : 0;
+  }
 
   /// How many bytes a lane has, beside its own whole granules, that belong to its row: those of the following one, or
   /// of one of its own in which the row ends.
